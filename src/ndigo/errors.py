@@ -1,0 +1,22 @@
+"""Errors a user can cause, each one clear line: what is wrong, what is allowed, the nearest match."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class NdigoError(ValueError):
+    """Bad input. The command line prints its message as one line and exits with code 2."""
+
+
+def unknown_name(what: str, name: object, known: Iterable[str]) -> NdigoError:
+    """The error for a name that is in no registry: lists the known ones and the nearest.
+
+    >>> print(unknown_name("world", "maz", ["maze", "brownian"]))
+    unknown world 'maz'; known: brownian, maze (nearest: maze)
+    """
+    names = sorted(known)
+    nearest = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
+    hint = f" (nearest: {nearest[0]})" if nearest else ""
+    return NdigoError(f"unknown {what} {str(name)!r}; known: {', '.join(names)}{hint}")

@@ -1,0 +1,22 @@
+"""An experiment is data: a world, the rewards its table compares, and what its curve averages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ndigo.worlds import World, make_world
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    title: str
+    question: str  # what the paper asks with it
+    world_name: str
+    rewards: tuple[str, ...]  # the agents it compares, in the paper's order
+    discovers: tuple[str, ...]  # the objects whose discovery loss the paper's curve averages
+
+    @cached_property
+    def world(self) -> World:
+        return make_world(self.world_name)
