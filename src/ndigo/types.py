@@ -1,12 +1,13 @@
 """Records that cross folders, with their axes written once.
 
-Axes: T time, K ahead, B batch, N objects, V view, C channels, D belief, A actions.
+Axes: T time, K ahead, B batch, N objects, V view, C channels, D belief, A actions. A trailing `*B`
+means: nothing for one stream, a batch of streams when the learner asks.
 """
 
 from __future__ import annotations
 
 import equinox as eqx
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Float, Int, UInt8
 
 
 class Truth(eqx.Module):
@@ -16,3 +17,41 @@ class Truth(eqx.Module):
     objects: Int[Array, "N 2"]  # (row, col) of each object, in the experiment's order
     agent_room: Int[Array, ""]  # index into the world's rooms; -1 in a door or corridor
     object_rooms: Int[Array, " N"]
+
+
+class Window(eqx.Module):
+    """T consecutive steps of one episode, with the frame after them and the states before them."""
+
+    o_t: UInt8[Array, "T+1 *B V V C"]
+    a_tm1: Int[Array, "T+1 *B"]  # the action before each frame; 0 (stay) before o_0
+    a_t: Int[Array, "T *B"]
+    mu_t: Float[Array, "T *B"]  # probability the actor gave to a_t
+    belief: Float[Array, "*B D"]  # the model's state before the first frame, stored at acting time
+    q_state: Float[Array, "*B D"]  # the Q-network's, likewise
+    start: Int[Array, "*B"]  # the first frame's step in its episode
+    cells: Int[Array, "T+1 *B N"]  # true cell of each object, row * columns + col: for the probe alone
+
+
+class Seen(eqx.Module):
+    """What the world model made of a window: all that a reward may look at."""
+
+    window: Window
+    z_t: Float[Array, "T+1 *B Z"]
+    b_t: Float[Array, "T+1 *B D"]
+    loss_tk: Float[Array, "T K *B C"] | None  # L_{t+k|t} split by channel; None if nothing was predicted
+
+
+class Paid(eqx.Module):
+    """What a reward made of a window."""
+
+    r_t: Float[Array, "T *B"]
+    r_tc: Float[Array, "T *B C"] | None  # the same, split by channel, where that has a meaning
+    is_known: Bool[Array, "T *B"]  # False where the window does not hold the frames that r_t needs
+    loss: Float[Array, ""]  # what the reward's own parameters learn from; 0 if it has none
+
+
+def ahead(loss_tk: Float[Array, "T K ..."], k: int) -> Float[Array, "T ..."]:
+    """L_{t+k|t} for every t of the window: the one way to read the table."""
+    if not 1 <= k <= loss_tk.shape[1]:
+        raise ValueError(f"{k} steps ahead of a table that looks 1..{loss_tk.shape[1]} ahead")
+    return loss_tk[:, k - 1]

@@ -1,7 +1,7 @@
 """Visit statistics: how often and how soon an agent sees each object (paper, "Performance evaluation").
 
-    visit count = number of steps t in 0..T-1 with the object in view
-    first visit = the first such t, or T if there is none
+visit count = number of steps t in 0..T-1 with the object in view
+first visit = the first such t, or T if there is none
 """
 
 from __future__ import annotations

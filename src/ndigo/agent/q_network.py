@@ -1,0 +1,103 @@
+"""The recurrent Q-network and its loss: R2D2 without priorities, with Retrace (paper, "RL Agent").
+
+q(a) = v + adv(a) - mean adv,   each head with one hidden layer, on the state of the network's own core
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from ndigo.agent.retrace import rescale, retrace_targets, unscale
+from ndigo.networks import MLP, Core
+from ndigo.types import Window
+
+
+class QNetwork(eqx.Module):
+    core: Core
+    value: MLP
+    advantage: MLP
+
+    def __init__(
+        self,
+        key: Array,
+        *,
+        shape: tuple[int, int, int],
+        num_actions: int,
+        num_features: int,
+        state_size: int,
+        num_hidden: int,
+    ):
+        keys = jax.random.split(key, 3)
+        self.core = Core(keys[0], shape, num_actions, num_features, state_size)
+        self.value = MLP(keys[1], state_size, num_hidden, 1)
+        self.advantage = MLP(keys[2], state_size, num_hidden, num_actions)
+
+    def heads(self, h_t: Float[Array, "... D"]) -> Float[Array, "... A"]:
+        advantage = self.advantage(h_t)
+        return self.value(h_t) + advantage - advantage.mean(axis=-1, keepdims=True)
+
+    def unroll(self, window: Window) -> Float[Array, "T+1 *B A"]:
+        """q(., a) at every frame of the window, from the state stored at acting time."""
+        return self.heads(self.core.unroll(self.core.encoder(window.o_t), window.a_tm1, window.q_state))
+
+
+def q_loss(
+    online: QNetwork,
+    target: QNetwork,
+    window: Window,
+    r_t: Float[Array, "T *B"],
+    is_known: Bool[Array, "T *B"],
+    *,
+    gamma: float,
+    lambda_: float,
+) -> Float[Array, ""]:
+    """Half the squared distance of q(o_t, a_t) to its rescaled Retrace target.
+
+    h^-1 is applied to the target network's values before any expectation, Retrace works on raw rewards,
+    and h on the finished target. Steps whose reward is unknown, and all returns that contain one, have
+    no error: unknown rewards stand at a window's start, so only those very steps drop out.
+    """
+    q_t = online.unroll(window)
+    raw_t = unscale(lax.stop_gradient(target.unroll(window)))
+    greedy = lax.stop_gradient(q_t).argmax(axis=-1)
+    v_t = take(raw_t, greedy)
+    is_greedy = greedy[:-1] == window.a_t
+    c_t = lambda_ * jnp.minimum(1.0, is_greedy / window.mu_t)
+    G_t = retrace_targets(
+        r_t=lax.stop_gradient(r_t),
+        v_tp1=v_t[1:],
+        q_tp1=_then_zero(take(raw_t[:-1], window.a_t)),
+        c_tp1=_then_zero(c_t),
+        gamma=gamma,
+    )
+    error = rescale(G_t) - take(q_t[:-1], window.a_t)
+    return 0.5 * jnp.where(is_known, error**2, 0.0).sum() / jnp.maximum(is_known.sum(), 1)
+
+
+def take(q: Float[Array, "... A"], a: Int[Array, "..."]) -> Float[Array, "..."]:
+    """q(a): a masked sum, because a gather's gradient is a scatter."""
+    return jnp.where(a[..., None] == jnp.arange(q.shape[-1]), q, 0.0).sum(axis=-1)
+
+
+def _then_zero(x_t: Float[Array, "T ..."]) -> Float[Array, "T ..."]:
+    """x_{t+1} inside the window, 0 after its last step."""
+    return jnp.concatenate([x_t[1:], jnp.zeros_like(x_t[:1])])
+
+
+def actor_epsilons(num_actors: int) -> Float[Array, " E"]:
+    """epsilon_i = 0.4^(1 + 7 i / (N - 1)): from 0.4 down to 0.00066 (Ape-X; paper via R2D2)."""
+    return 0.4 ** (1 + 7 * jnp.arange(num_actors) / max(num_actors - 1, 1))
+
+
+def act(key: Array, q: Float[Array, " A"], epsilon: Float[Array, ""]) -> tuple[Int[Array, ""], Float[Array, ""]]:
+    """An epsilon-greedy action and the probability it had (mu)."""
+    A = q.shape[-1]
+    key_explore, key_action = jax.random.split(key)
+    greedy = q.argmax(axis=-1)
+    explores = jax.random.uniform(key_explore) < epsilon
+    a = jnp.where(explores, jax.random.randint(key_action, (), 0, A), greedy)
+    return a, jnp.where(a == greedy, 1 - epsilon + epsilon / A, epsilon / A)

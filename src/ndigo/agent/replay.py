@@ -1,0 +1,90 @@
+"""Replay of whole windows: a ring of rows, each a window of T steps that never crosses an episode.
+
+An episode of S steps is cut at 0, T, 2T, ... (replay period = trace length, paper); a last window that
+would hang over the end starts at S - T instead. Frames are binary, so they are stored as bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int, UInt8
+
+from ndigo.errors import NdigoError
+from ndigo.types import Window
+
+
+def window_starts(num_steps: int, T: int) -> tuple[int, ...]:
+    """The steps of an episode at which its windows start."""
+    if T > num_steps:
+        raise NdigoError(f"window {T}: longer than an episode of {num_steps} steps")
+    starts = list(range(0, num_steps - T + 1, T))
+    return tuple(starts if num_steps % T == 0 else [*starts, num_steps - T])
+
+
+def pack(o_t: UInt8[Array, "... V V C"]) -> UInt8[Array, "... P"]:
+    """A binary frame as ceil(V*V*C / 8) bytes."""
+    return jnp.packbits(o_t.reshape(*o_t.shape[:-3], -1), axis=-1)
+
+
+def unpack(packed: UInt8[Array, "... P"], shape: tuple[int, int, int]) -> UInt8[Array, "... V V C"]:
+    V, W, C = shape
+    return jnp.unpackbits(packed, axis=-1, count=V * W * C).reshape(*packed.shape[:-1], *shape)
+
+
+class Rows(eqx.Module):
+    """The ring. Arrays lead with the row; `num_added` counts every row ever added."""
+
+    windows: Any  # a Window whose o_t is packed
+    num_added: Int[Array, ""]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """init(example) -> rows; add(rows, windows [R, T, ...]) -> rows; sample(key, rows, B) -> Window [T, B, ...]."""
+
+    init: Callable[[Any], Rows]
+    add: Callable[[Rows, Any], Rows]
+    sample: Callable[[Array, Rows, int], Window]
+
+
+def make_replay(*, capacity: int, shape: tuple[int, int, int]) -> Replay:
+    """A uniform replay of `capacity` windows; `add` takes blocks that divide the capacity."""
+
+    def init(example: Any) -> Rows:
+        empty = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), example)
+        return Rows(windows=empty, num_added=jnp.int32(0))
+
+    def add(rows: Rows, windows: Any) -> Rows:
+        block = windows.start.shape[0]
+        if capacity % block:
+            raise ValueError(f"blocks of {block} rows do not fill a ring of {capacity}")
+        at = rows.num_added % capacity
+        stored = jax.tree.map(
+            lambda ring, new: jax.lax.dynamic_update_slice_in_dim(ring, new, at, axis=0), rows.windows, windows
+        )
+        return Rows(windows=stored, num_added=rows.num_added + block)
+
+    def sample(key: Array, rows: Rows, num: int) -> Window:
+        size = jnp.minimum(rows.num_added, capacity)
+        chosen = jax.random.randint(key, (num,), 0, size)
+        picked = jax.tree.map(lambda ring: ring[chosen], rows.windows)
+        # Without the barrier XLA repeats the gather in every consumer.
+        picked = jax.lax.optimization_barrier(picked)
+        return Window(
+            o_t=jnp.swapaxes(unpack(picked.o_t, shape), 0, 1),
+            a_tm1=picked.a_tm1.T.astype(jnp.int32),
+            a_t=picked.a_t.T.astype(jnp.int32),
+            mu_t=picked.mu_t.T,
+            belief=picked.belief,
+            q_state=picked.q_state,
+            start=picked.start,
+            cells=jnp.swapaxes(picked.cells, 0, 1).astype(jnp.int32),
+        )
+
+    return Replay(init=init, add=add, sample=sample)

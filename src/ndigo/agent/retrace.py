@@ -1,0 +1,53 @@
+"""Retrace in rescaled space (Munos et al. 2016; Pohlen et al. 2018), as R2D2 uses it."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+EPSILON = 1e-3  # paper (R2D2)
+
+
+def rescale(x: Float[Array, "..."], epsilon: float = EPSILON) -> Float[Array, "..."]:
+    """h(x) = sign(x) (sqrt(|x| + 1) - 1) + epsilon x, without its cancellation near 0.
+
+    sqrt(|x| + 1) - 1 = |x| / (sqrt(|x| + 1) + 1)
+    """
+    return x / (jnp.sqrt(jnp.abs(x) + 1) + 1) + epsilon * x
+
+
+def unscale(x: Float[Array, "..."], epsilon: float = EPSILON) -> Float[Array, "..."]:
+    """h^-1(x) = sign(x) d (d + 2),   d = 2|x| / (1 + 2e + sqrt((1 + 2e)^2 + 4e|x|)).
+
+    d = sqrt(|h^-1| + 1) - 1 solves e d^2 + (1 + 2e) d = |x|, taken in the form that cancels nothing.
+    The textbook inverse loses 1e-4 in float32, and intrinsic rewards are that small.
+    """
+    size = jnp.abs(x)
+    b = 1 + 2 * epsilon
+    d = 2 * size / (b + jnp.sqrt(b * b + 4 * epsilon * size))
+    return jnp.sign(x) * d * (d + 2)
+
+
+def retrace_targets(
+    *,
+    r_t: Float[Array, "T ..."],
+    v_tp1: Float[Array, "T ..."],
+    q_tp1: Float[Array, "T ..."],
+    c_tp1: Float[Array, "T ..."],
+    gamma: float,
+) -> Float[Array, "T ..."]:
+    """The corrected return of every step of a window, on raw (unscaled) rewards and values.
+
+        G_t = r_t + gamma (V_{t+1} + c_{t+1} (G_{t+1} - Q_{t+1}))
+
+    V is the target policy's value, Q the value of the action taken, c = lambda min(1, pi / mu). At the
+    window's last step nothing is known beyond V: its c_tp1 must be 0 and its q_tp1 is not read.
+    """
+
+    def body(G_tp1, step):
+        r, v, q, c = step
+        G = r + gamma * (v + c * (G_tp1 - q))
+        return G, G
+
+    return lax.scan(body, jnp.zeros_like(r_t[0]), (r_t, v_tp1, q_tp1, c_tp1), reverse=True)[1]

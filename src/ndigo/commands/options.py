@@ -1,0 +1,83 @@
+"""A command's options from its words, with every mistake as one line.
+
+tyro reads the options into the command's dataclass. It reports mistakes in boxes of several lines; we
+read the box and say the same in one, with what is allowed and the nearest match.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+import tyro
+
+from ndigo.errors import NdigoError, unknown_name
+
+T = TypeVar("T")
+
+FLAG = re.compile(r"(?<![\w-])--?[a-zA-Z][\w.-]*")
+BAD_CHOICE = re.compile(
+    r"invalid choice '(?P<value>.*)' for argument '(?P<flag>.*)'\. Expected one of \((?P<known>.*)\)"
+)
+BAD_VALUE = re.compile(r"Error parsing (?P<flag>\S+):.*[:,] (?P<value>'.*')")
+
+
+def read(arguments: type[T], prog: str, words: Sequence[str]) -> T:
+    """The dataclass `arguments`, filled from the words of the command line."""
+    if "-h" in words or "--help" in words:
+        return _parse(arguments, prog, words)  # prints the help and exits
+    _check_flags(words, arguments, prog)
+    box = io.StringIO()
+    try:
+        with _unwrapped(), contextlib.redirect_stderr(box):
+            return _parse(arguments, prog, words)
+    except SystemExit:
+        raise _one_line(box.getvalue(), prog) from None
+
+
+def _parse(arguments: type[T], prog: str, words: Sequence[str]) -> T:
+    return tyro.cli(arguments, prog=prog, args=words)
+
+
+def _check_flags(words: Sequence[str], arguments: type, prog: str) -> None:
+    """tyro complains of a missing name before an unknown option, and never lists the known ones."""
+    given = [match[0] for word in words if (match := FLAG.match(word))]
+    if not given:
+        return
+    page = io.StringIO()
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(page):
+        _parse(arguments, prog, ["--help"])
+    known = set(FLAG.findall(page.getvalue()))
+    for flag in given:
+        if flag.replace("_", "-") not in known:
+            raise unknown_name("option", flag, (f for f in known if f.startswith("--")))
+
+
+def _one_line(box: str, prog: str) -> NdigoError:
+    rows = [line.strip(" │") for line in box.splitlines() if line.startswith("│")]
+    rule = next((i for i, row in enumerate(rows) if row and set(row) == {"─"}), len(rows))
+    message = " ".join(rows[:rule])
+    if match := BAD_CHOICE.search(message):
+        return unknown_name(f"value of {match['flag']}", match["value"], re.findall(r"'([^']*)'", match["known"]))
+    if match := BAD_VALUE.search(message):
+        # Under the rule tyro repeats the option with what it takes: "--episodes INT".
+        takes = next((row for row in rows[rule + 1 :] if row.startswith(f"{match['flag']} ")), match["flag"])
+        return NdigoError(f"{match['value']} is no value for {takes}")
+    return NdigoError(f"{message.removesuffix('.')}; see {prog} --help")
+
+
+@contextlib.contextmanager
+def _unwrapped() -> Iterator[None]:
+    """tyro breaks lines at the terminal's width, in the middle of what we look for."""
+    columns = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "1000"
+    try:
+        yield
+    finally:
+        os.environ.pop("COLUMNS")
+        if columns is not None:
+            os.environ["COLUMNS"] = columns

@@ -1,0 +1,40 @@
+"""The glass box: a probe that reads the object's cells off the belief and never touches it.
+
+    L_discovery = -ln p(x_t | b_t),   one categorical over all cells of the map per object (paper)
+
+The belief enters behind a stop-gradient, so the probe measures the agent and cannot help it.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from ndigo.networks import MLP
+
+
+class Probe(eqx.Module):
+    mlp: MLP
+    num_objects: int = eqx.field(static=True)
+
+    def __init__(self, key: Array, *, belief_size: int, num_objects: int, num_cells: int, num_hidden: int):
+        self.mlp = MLP(key, belief_size, num_hidden, num_objects * num_cells)
+        self.num_objects = num_objects
+
+    def logits(self, b_t: Float[Array, "... D"]) -> Float[Array, "... N cells"]:
+        out = self.mlp(lax.stop_gradient(b_t))
+        return out.reshape(*b_t.shape[:-1], self.num_objects, -1)
+
+    def locate(self, b_t: Float[Array, "... D"]) -> Float[Array, "... N cells"]:
+        """Where the probe believes each object is: probabilities over the map's cells."""
+        return jax.nn.softmax(self.logits(b_t))
+
+
+def discovery_loss(probe: Probe, b_t: Float[Array, "... D"], cells: Int[Array, "... N"]) -> Float[Array, "... N"]:
+    """-ln p(true cell), in nats, for each object."""
+    log_p = jax.nn.log_softmax(probe.logits(b_t))
+    hit = cells[..., None] == jnp.arange(log_p.shape[-1])
+    return -jnp.where(hit, log_p, 0.0).sum(axis=-1)

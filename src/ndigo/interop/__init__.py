@@ -1,0 +1,1 @@
+"""The worlds in other libraries' clothes: Gymnasium and gymnax. Importing this costs nothing."""

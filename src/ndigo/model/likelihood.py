@@ -1,0 +1,96 @@
+"""How likely a frame is: -ln p(o) in nats, split by channel.
+
+    binary channel    V*V independent Bernoullis                    L = sum_i softplus(l_i) - l_i o_i
+    one_hot channel   one categorical over V*V cells and "absent"   L = -log_softmax(l)[where it is]
+
+The channels are independent given the prediction, so L(o) is the sum over channels.
+Paper: a ReLU on the output layer. Ours: none, because it cannot express p < 0.5 for a Bernoulli.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, UInt8
+
+from ndigo.errors import unknown_name
+
+LIKELIHOODS = ("categorical", "bernoulli")
+
+
+class Target(eqx.Module):
+    """A frame as the likelihood reads it, computed once and compared with K predictions."""
+
+    cells: Float[Array, "... S V*V"]  # each binary channel's cells
+    where: Int[Array, "... M"]  # each one-hot channel's cell, V*V when absent
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """Turns a vector of `num_outputs` logits and a frame into nats per channel."""
+
+    view: int
+    is_one_hot: tuple[bool, ...]  # per channel: a categorical, else Bernoullis
+
+    @property
+    def num_outputs(self) -> int:
+        return sum(self.view**2 + one_hot for one_hot in self.is_one_hot)
+
+    def target(self, o_t: UInt8[Array, "... V V C"]) -> Target:
+        flat = jnp.moveaxis(o_t.reshape(*o_t.shape[:-3], self.view**2, len(self.is_one_hot)), -1, -2)
+        binary, one_hot = self._split(flat)
+        absent = jnp.full(one_hot.shape[:-1], self.view**2)
+        return Target(
+            cells=binary.astype(jnp.float32),
+            where=jnp.where((one_hot > 0).any(-1), one_hot.argmax(-1), absent).astype(jnp.int32),
+        )
+
+    def nats(self, logits: Float[Array, "... O"], target: Target) -> Float[Array, "... C"]:
+        """-ln p(o) under the logits, for each channel, in the world's order."""
+        binary, one_hot = self._logits(logits)
+        losses_binary = (jax.nn.softplus(binary) - binary * target.cells).sum(-1)
+        # A comparison instead of a gather: its gradient is a product, not a scatter.
+        hit = target.where[..., None] == jnp.arange(self.view**2 + 1)
+        losses_one_hot = jax.nn.logsumexp(one_hot, axis=-1) - jnp.where(hit, one_hot, 0).sum(-1)
+        return self._merge(losses_binary, losses_one_hot)
+
+    def probabilities(self, logits: Float[Array, "... O"]) -> Float[Array, "... V V C"]:
+        """The chance that each cell of each channel is 1, for looking at predictions."""
+        binary, one_hot = self._logits(logits)
+        p_binary, p_one_hot = jax.nn.sigmoid(binary), jax.nn.softmax(one_hot)[..., :-1]
+        merged = self._merge(jnp.moveaxis(p_binary, -2, -1), jnp.moveaxis(p_one_hot, -2, -1))
+        return merged.reshape(*logits.shape[:-1], self.view, self.view, len(self.is_one_hot))
+
+    def _logits(self, logits: Array) -> tuple[Array, Array]:
+        num_binary, num_one_hot = self.is_one_hot.count(False), self.is_one_hot.count(True)
+        cut = num_binary * self.view**2
+        lead = logits.shape[:-1]
+        return (
+            logits[..., :cut].reshape(*lead, num_binary, self.view**2),
+            logits[..., cut:].reshape(*lead, num_one_hot, self.view**2 + 1),
+        )
+
+    def _split(self, channels: Array) -> tuple[Array, Array]:
+        """The channels of axis -2, binary and one-hot ones apart."""
+        order = jnp.arange(len(self.is_one_hot))
+        is_one_hot = [i for i, one_hot in enumerate(self.is_one_hot) if one_hot]
+        is_binary = [i for i, one_hot in enumerate(self.is_one_hot) if not one_hot]
+        return channels[..., order[jnp.array(is_binary, int)], :], channels[..., order[jnp.array(is_one_hot, int)], :]
+
+    def _merge(self, binary: Array, one_hot: Array) -> Array:
+        """Values of the binary and the one-hot channels, back in the world's order on the last axis."""
+        both = jnp.concatenate([binary, one_hot], axis=-1)
+        order = [i for i, is_it in enumerate(self.is_one_hot) if not is_it]
+        order += [i for i, is_it in enumerate(self.is_one_hot) if is_it]
+        return both if order == sorted(order) else both[..., jnp.argsort(jnp.array(order))]
+
+
+def make_likelihood(name: str, view: int, kinds: Sequence[str]) -> Likelihood:
+    """`categorical`: as each channel declares itself. `bernoulli`: every cell of every channel."""
+    if name not in LIKELIHOODS:
+        raise unknown_name("likelihood", name, LIKELIHOODS)
+    return Likelihood(view=view, is_one_hot=tuple(name == "categorical" and kind == "one_hot" for kind in kinds))

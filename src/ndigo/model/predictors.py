@@ -1,0 +1,124 @@
+"""Three ways to predict o_{t+k} from b_t and the actions a_t ... a_{t+k-1}, for k = 1..K.
+
+    mlp         K separate MLPs on (b_t, a_t .. a_{t+k-1})                                       (paper)
+    action_gru  a GRU reads the actions from zero; one MLP on (b_t, its state) for every k       (paper, appendix)
+    open_loop   the action GRU starts from b_t; one decoder for every k                          (ours)
+
+Paper: Algorithm 1 hands predictor k the actions from a_{t-1} on. Ours: a_t .. a_{t+k-1}, as in its text.
+
+`ahead` never returns all K logit tables unless asked: `read` reduces each one (to nats, say) inside
+the loop over k, which is recomputed in the backward pass, so memory holds one k at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from ndigo.errors import unknown_name
+from ndigo.networks import GRU, MLP, RELU_GAIN, Linear
+
+Read = Callable[[Float[Array, "... O"], Any], Any]  # logits, what to compare them with
+
+
+class Predictor(Protocol):
+    def ahead(self, b_t: Float[Array, "... D"], a_kt: Int[Array, "K ..."], read: Read, targets_kt: Any) -> Any:
+        """read(logits for t+k, targets_kt[k-1]) stacked over k; a_kt[j] holds a_{t+j}."""
+        ...
+
+
+class Unrolled(eqx.Module):
+    """Reads the actions one by one with a GRU: `action_gru` and `open_loop`, which differ in its start."""
+
+    gru: GRU
+    from_action: Float[Array, "A 3*D"]
+    from_belief: Linear | None  # None: the belief enters as the GRU's first state
+    decoder: MLP
+
+    def ahead(self, b_t, a_kt, read, targets_kt):
+        num_actions = self.from_action.shape[0]
+        base = None if self.from_belief is None else self.from_belief(b_t)
+
+        def body(h, inputs):
+            a_k, target = inputs
+            h = self.gru.step(jax.nn.one_hot(a_k, num_actions, dtype=h.dtype) @ self.from_action, h)
+            hidden = self.decoder.hidden(h) if base is None else self.decoder.hidden(h) + base
+            return h, read(self.decoder.output(jax.nn.relu(hidden)), target)
+
+        h_0 = b_t if base is None else jnp.zeros_like(b_t)
+        return lax.scan(jax.checkpoint(body), h_0, (a_kt, targets_kt))[1]
+
+
+class Separate(eqx.Module):
+    """K MLPs, computed as one: the k-th sees the first k actions (a block-triangular weight)."""
+
+    from_belief: Float[Array, "D K F"]
+    from_actions: Float[Array, "K A K F"]  # action j into predictor k; zero for j >= k
+    bias: Float[Array, "K F"]
+    output: Float[Array, "K F O"]
+    output_bias: Float[Array, "K O"]
+
+    def ahead(self, b_t, a_kt, read, targets_kt):
+        K, num_actions = self.from_actions.shape[:2]
+        if a_kt.shape[0] != K:
+            raise ValueError(f"{a_kt.shape[0]} actions for {K} separate predictors")
+        is_past = jnp.tri(K).T[:, None, :, None]  # action j counts for predictor k > j
+        one_hot = jax.nn.one_hot(a_kt, num_actions, dtype=b_t.dtype)
+        seen = jnp.einsum("j...a,jakf->k...f", one_hot, self.from_actions * is_past)
+        hidden = jnp.einsum("...d,dkf->k...f", b_t, self.from_belief) + seen
+        hidden = jax.nn.relu(hidden + _over_streams(self.bias, hidden))
+        logits = jnp.einsum("k...f,kfo->k...o", hidden, self.output)
+        return read(logits + _over_streams(self.output_bias, logits), targets_kt)
+
+
+def _over_streams(bias: Float[Array, "K F"], like: Float[Array, "K ... F"]) -> Array:
+    return bias.reshape(bias.shape[0], *(1,) * (like.ndim - 2), bias.shape[1])
+
+
+def init_mlp(key: Array, D: int, A: int, K: int, num_hidden: int, num_outputs: int) -> Separate:
+    keys = jax.random.split(key, 3)
+    scale = (2 / (D + A)) ** 0.5
+    return Separate(
+        from_belief=jax.random.normal(keys[0], (D, K, num_hidden)) * scale,
+        from_actions=jax.random.normal(keys[1], (K, A, K, num_hidden)) * scale,
+        bias=jnp.zeros((K, num_hidden)),
+        output=jax.random.normal(keys[2], (K, num_hidden, num_outputs)) * (0.1 / num_hidden**0.5),
+        output_bias=jnp.zeros((K, num_outputs)),
+    )
+
+
+def init_open_loop(key: Array, D: int, A: int, K: int, num_hidden: int, num_outputs: int) -> Unrolled:
+    keys = jax.random.split(key, 3)
+    return Unrolled(
+        gru=GRU(keys[0], D),
+        from_action=jax.random.normal(keys[1], (A, 3 * D)) * 0.5,
+        from_belief=None,
+        decoder=MLP(keys[2], D, num_hidden, num_outputs),
+    )
+
+
+def init_action_gru(key: Array, D: int, A: int, K: int, num_hidden: int, num_outputs: int) -> Unrolled:
+    # Paper: a_{t,k} = GRU(a_{t+k}, a_{t,k-1}). Ours: it reads a_t .. a_{t+k-1}, because a_{t+k} comes after o_{t+k}.
+    key_unrolled, key_belief = jax.random.split(key)
+    unrolled = init_open_loop(key_unrolled, D, A, K, num_hidden, num_outputs)
+    return eqx.tree_at(
+        lambda p: p.from_belief,
+        unrolled,
+        Linear(key_belief, D, num_hidden, RELU_GAIN),
+        is_leaf=lambda x: x is None,
+    )
+
+
+PREDICTORS = {"mlp": init_mlp, "action_gru": init_action_gru, "open_loop": init_open_loop}
+
+
+def init_predictor(name: str, key: Array, **sizes: int) -> Predictor:
+    if name not in PREDICTORS:
+        raise unknown_name("predictor", name, PREDICTORS)
+    return PREDICTORS[name](key, **sizes)

@@ -1,0 +1,94 @@
+"""The world model: a belief b_t that predicts what the agent will see (paper, "Learning the World Model").
+
+    z_t = CNN(o_t),   b_t = GRU(z_t, a_{t-1}, b_{t-1}),   p_{t+k|t} = predictor(b_t, a_t .. a_{t+k-1})
+    L_{t+k|t} = -ln p_{t+k|t}(o_{t+k})
+
+`loss_tk[t, k-1]` is L_{t+k|t}, split by channel: the table that every reward and every diagnosis reads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, UInt8
+
+from ndigo.model.likelihood import Likelihood
+from ndigo.model.predictors import Predictor, init_predictor
+from ndigo.networks import Core
+from ndigo.types import Seen, Window
+
+
+class WorldModel(eqx.Module):
+    core: Core
+    predictor: Predictor | None  # None for a reward that trains the belief by other means (ICM)
+    likelihood: Likelihood = eqx.field(static=True)
+    num_ahead: int = eqx.field(static=True)  # K
+
+    def look(self, window: Window) -> Seen:
+        """Beliefs after each frame of the window and, with a predictor, the table of losses."""
+        z_t = self.core.encoder(window.o_t)
+        b_t = self.core.unroll(z_t, window.a_tm1, window.belief)
+        loss_tk = None if self.predictor is None else self.losses(b_t[:-1], window.a_t, window.o_t[1:])
+        return Seen(window=window, z_t=z_t, b_t=b_t, loss_tk=loss_tk)
+
+    def losses(
+        self, b_t: Float[Array, "T *B D"], a_t: Int[Array, "T *B"], o_tp1: UInt8[Array, "T *B V V C"]
+    ) -> Float[Array, "T K *B C"]:
+        """L_{t+k|t} by channel; 0 where t+k lies beyond the window."""
+        assert self.predictor is not None
+        K = self.num_ahead
+        target_kt = jax.tree.map(lambda x: shifted(x, K), self.likelihood.target(o_tp1))
+        loss_kt = self.predictor.ahead(b_t, shifted(a_t, K), self.likelihood.nats, target_kt)
+        loss_tk = jnp.swapaxes(loss_kt, 0, 1)
+        is_inside = inside(len(a_t), K).reshape(len(a_t), K, *(1,) * (loss_tk.ndim - 2))
+        return jnp.where(is_inside, loss_tk, 0.0)
+
+    def predict(self, b_t: Float[Array, "*B D"], a_k: Int[Array, "K *B"]) -> Float[Array, "K *B V V C"]:
+        """What the model expects to see in 1..K steps: the chance that each cell is 1."""
+        assert self.predictor is not None
+        return self.predictor.ahead(b_t, a_k, lambda logits, _: self.likelihood.probabilities(logits), None)
+
+
+def init_world_model(
+    key: Array,
+    *,
+    shape: tuple[int, int, int],
+    num_actions: int,
+    likelihood: Likelihood,
+    predictor: str | None,
+    num_ahead: int,
+    num_features: int,
+    belief_size: int,
+    num_hidden: int,
+) -> WorldModel:
+    key_core, key_predictor = jax.random.split(key)
+    sizes = dict(D=belief_size, A=num_actions, K=num_ahead, num_hidden=num_hidden, num_outputs=likelihood.num_outputs)
+    return WorldModel(
+        core=Core(key_core, shape, num_actions, num_features, belief_size),
+        predictor=None if predictor is None else init_predictor(predictor, key_predictor, **sizes),
+        likelihood=likelihood,
+        num_ahead=num_ahead,
+    )
+
+
+def prediction_loss(loss_tk: Float[Array, "T K *B C"]) -> Float[Array, ""]:
+    """sum over k of the mean loss over the steps t that have a frame at t+k, and over the batch."""
+    T, K = loss_tk.shape[:2]
+    num_pairs = jnp.maximum(T - jnp.arange(K), 1)
+    total = loss_tk.sum(axis=-1)
+    per_k = total.reshape(T, K, -1).mean(axis=-1).sum(axis=0)
+    return (per_k / num_pairs).sum()
+
+
+def shifted(x_t: Any, K: int) -> Any:
+    """x[j, t] = x_t[t+j] for j = 0..K-1, holding the last one beyond the end."""
+    padded = jnp.concatenate([x_t, jnp.broadcast_to(x_t[-1:], (K - 1, *x_t.shape[1:]))])
+    return jnp.stack([padded[j : j + len(x_t)] for j in range(K)])
+
+
+def inside(T: int, K: int) -> Bool[Array, "T K"]:
+    """True where frame t+k, k = 1..K, belongs to a window of T steps and T+1 frames."""
+    return jnp.arange(T)[:, None] + jnp.arange(1, K + 1) <= T

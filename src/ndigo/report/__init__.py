@@ -1,0 +1,1 @@
+"""Tables and figures from run folders, and the numbers the paper prints."""

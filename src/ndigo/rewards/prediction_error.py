@@ -1,0 +1,14 @@
+"""PE: pays what the model did not expect. White noise pays for ever.
+
+r_t = L_{t+1|t}
+"""
+
+from ndigo.rewards.reward import IntrinsicReward, paid, table
+from ndigo.types import ahead
+
+
+def pay(params, memory, model, seen):
+    return paid(ahead(table(seen), 1))
+
+
+PREDICTION_ERROR = IntrinsicReward(name="pe", pay=pay)

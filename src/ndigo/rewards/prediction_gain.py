@@ -1,0 +1,26 @@
+"""PG: pays for how much the last learner steps improved the prediction.
+
+r_t = L'_{t+1|t} - L_{t+1|t},   L' under a copy of the model saved every 2 learner steps
+"""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ndigo.rewards.reward import IntrinsicReward, paid, table
+from ndigo.types import ahead
+
+PERIOD = 2  # paper
+
+
+def pay(params, memory, model, seen):
+    old = lax.stop_gradient(memory).look(seen.window)
+    return paid(ahead(table(old), 1) - ahead(table(seen), 1))
+
+
+def after_update(memory, model, step):
+    """Keeps the model that has just paid, on even steps: the copy lags by 1 or 2 updates, never 0."""
+    return jax.tree.map(lambda old, new: jnp.where(step % PERIOD == 0, new, old), memory, model)
+
+
+PREDICTION_GAIN = IntrinsicReward(name="pg", pay=pay, remember=lambda model: model, after_update=after_update)

@@ -1,0 +1,11 @@
+"""Random: uniform actions and no reward. It trains the model and the probe like the others."""
+
+from ndigo.rewards.reward import IntrinsicReward, paid, table
+from ndigo.types import ahead
+
+
+def pay(params, memory, model, seen):
+    return paid(0.0 * ahead(table(seen), 1))
+
+
+RANDOM = IntrinsicReward(name="random", pay=pay, acts_at_random=True)

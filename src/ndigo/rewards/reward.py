@@ -1,0 +1,56 @@
+"""The `IntrinsicReward` record: a reward is a function of what the world model made of a window.
+
+A reward may own parameters and a loss for them (ICM), and a memory that no gradient reaches (the copy
+of the model that prediction gain compares with). The learner hands it everything, so a reward imports
+neither the model nor the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ndigo.types import Paid, Seen
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+def _unchanged(memory: Any, model: Any, step: Any) -> Any:
+    return memory
+
+
+@dataclass(frozen=True)
+class IntrinsicReward:
+    """How a window is paid. Only `pay` is required.
+
+    pay(params, memory, model, seen) -> Paid, recomputed with the current model on every sampled window.
+    """
+
+    name: str
+    pay: Callable[[Any, Any, Any, Seen], Paid]
+    init: Callable[[Array, Any], Any] = _nothing  # key, model -> params, trained on Paid.loss
+    remember: Callable[[Any], Any] = _nothing  # model -> memory
+    after_update: Callable[[Any, Any, Any], Any] = _unchanged  # memory, the model that paid, step -> memory
+    num_ahead: int = 1  # how far into the table it looks: K is at least this
+    trains_belief: bool = False  # True: the belief learns from Paid.loss and nothing is predicted
+    acts_at_random: bool = False  # True: no policy is learned
+
+
+def paid(r_tc: Float[Array, "T *B C"], is_known: Bool[Array, "T *B"] | None = None) -> Paid:
+    """The record of a reward that is a sum over channels and has no loss of its own."""
+    r_t = r_tc.sum(axis=-1)
+    known = jnp.ones(r_t.shape, bool) if is_known is None else jnp.broadcast_to(is_known, r_t.shape)
+    return Paid(r_t=r_t, r_tc=r_tc, is_known=known, loss=jnp.float32(0.0))
+
+
+def table(seen: Seen) -> Float[Array, "T K *B C"]:
+    """The window's losses; an error names the mistake when the model predicted nothing."""
+    if seen.loss_tk is None:
+        raise ValueError("this reward reads predictions, but the model it was given makes none")
+    return seen.loss_tk
