@@ -90,7 +90,7 @@ class GRU(eqx.Module):
         self.weight = jnp.concatenate(blocks, axis=1)
 
     def step(self, x: Float[Array, "... 3*D"], h: Float[Array, "... D"]) -> Float[Array, "... D"]:
-        r, u, n, _ = _gates(x, h @ self.weight)
+        _, u, n, _ = _gates(x, h @ self.weight)
         return u * h + (1 - u) * n
 
     def unroll(self, x_t: Float[Array, "T ... 3*D"], h_0: Float[Array, "... D"]) -> Float[Array, "T ... D"]:
@@ -118,7 +118,7 @@ def gru_unroll(x_t: Array, weight: Array, h_0: Array) -> Array:
     """
 
     def body(h, x):
-        r, u, n, _ = _gates(x, h @ weight)
+        _, u, n, _ = _gates(x, h @ weight)
         h = u * h + (1 - u) * n
         return h, h
 

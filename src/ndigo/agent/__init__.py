@@ -1,6 +1,6 @@
 """The recurrent Q-agent: network, Retrace loss, replay."""
 
-from ndigo.agent.q_network import QNetwork, act, actor_epsilons, q_loss
+from ndigo.agent.q_network import QNetwork, actor_epsilons, q_loss
 from ndigo.agent.replay import Replay, Rows, make_replay, pack, unpack, window_starts
 from ndigo.agent.retrace import rescale, retrace_targets, unscale
 
@@ -8,7 +8,6 @@ __all__ = [
     "QNetwork",
     "Replay",
     "Rows",
-    "act",
     "actor_epsilons",
     "make_replay",
     "pack",

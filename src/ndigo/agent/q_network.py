@@ -91,13 +91,3 @@ def _then_zero(x_t: Float[Array, "T ..."]) -> Float[Array, "T ..."]:
 def actor_epsilons(num_actors: int) -> Float[Array, " E"]:
     """epsilon_i = 0.4^(1 + 7 i / (N - 1)): from 0.4 down to 0.00066 (Ape-X; paper via R2D2)."""
     return 0.4 ** (1 + 7 * jnp.arange(num_actors) / max(num_actors - 1, 1))
-
-
-def act(key: Array, q: Float[Array, " A"], epsilon: Float[Array, ""]) -> tuple[Int[Array, ""], Float[Array, ""]]:
-    """An epsilon-greedy action and the probability it had (mu)."""
-    A = q.shape[-1]
-    key_explore, key_action = jax.random.split(key)
-    greedy = q.argmax(axis=-1)
-    explores = jax.random.uniform(key_explore) < epsilon
-    a = jnp.where(explores, jax.random.randint(key_action, (), 0, A), greedy)
-    return a, jnp.where(a == greedy, 1 - epsilon + epsilon / A, epsilon / A)

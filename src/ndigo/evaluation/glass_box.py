@@ -7,6 +7,8 @@ The belief enters behind a stop-gradient, so the probe measures the agent and ca
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,6 +16,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from ndigo.networks import MLP
+from ndigo.worlds import World
 
 
 class Probe(eqx.Module):
@@ -38,3 +41,11 @@ def discovery_loss(probe: Probe, b_t: Float[Array, "... D"], cells: Int[Array, "
     log_p = jax.nn.log_softmax(probe.logits(b_t))
     hit = cells[..., None] == jnp.arange(log_p.shape[-1])
     return -jnp.where(hit, log_p, 0.0).sum(axis=-1)
+
+
+def object_cells(world: World, state: Any) -> Int[Array, " N"]:
+    """The true cells, row * columns + col, stored for the probe alone; none where nobody knows them."""
+    if world.truth is None or world.map_shape is None:
+        return jnp.zeros(0, jnp.int16)
+    objects = world.truth(state).objects
+    return (objects[:, 0] * world.map_shape[1] + objects[:, 1]).astype(jnp.int16)

@@ -65,7 +65,13 @@ def init_world_model(
     num_hidden: int,
 ) -> WorldModel:
     key_core, key_predictor = jax.random.split(key)
-    sizes = dict(D=belief_size, A=num_actions, K=num_ahead, num_hidden=num_hidden, num_outputs=likelihood.num_outputs)
+    sizes = {
+        "D": belief_size,
+        "A": num_actions,
+        "K": num_ahead,
+        "num_hidden": num_hidden,
+        "num_outputs": likelihood.num_outputs,
+    }
     return WorldModel(
         core=Core(key_core, shape, num_actions, num_features, belief_size),
         predictor=None if predictor is None else init_predictor(predictor, key_predictor, **sizes),

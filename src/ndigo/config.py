@@ -1,0 +1,140 @@
+"""Every setting of a run, frozen; each default says whose it is.
+
+`Config()` is the `gpu` preset's base. "paper" marks the appendix's value, "ours" a choice the paper leaves
+open or that our study changed (`docs/results.md`); `PRESETS["paper"]` puts all of the paper's back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from ndigo.errors import NdigoError, unknown_name
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of a training run."""
+
+    world: str = "exp1"
+    """An experiment (exp1 .. exp5), a world's name, or MODULE:NAME of your own."""
+    reward: str = "ndigo-4"
+    """random, pe, pg, icm, or ndigo-H for any H >= 1."""
+    seeds: int = 10
+    """Independent agents trained side by side (paper: 10)."""
+    seed: int = 0
+    """What all randomness starts from."""
+
+    predictor: str = "open_loop"
+    """mlp (paper), action_gru (paper's alternative) or open_loop (ours)."""
+    likelihood: str = "categorical"
+    """categorical (ours: an object is in one cell or absent) or bernoulli (every cell on its own)."""
+    num_ahead: int = 10
+    """K, steps predicted ahead (paper); raised to H + 1 where the reward needs it."""
+    belief_size: int = 128
+    """Units of the belief's GRU, and of the Q-network's (paper)."""
+    num_features: int = 256
+    """Units of the dense layer after the CNN (paper)."""
+    predictor_hidden: int = 256
+    """Hidden units of a predictor (ours; paper 64)."""
+    head_hidden: int = 128
+    """Hidden units of the value and advantage heads (paper)."""
+    probe_hidden: int = 64
+    """Hidden units of the probe (paper)."""
+
+    model_rate: float = 1e-3
+    """Adam's step for the world model and the reward's own networks (ours; paper 5e-4)."""
+    agent_rate: float = 2e-4
+    """Adam's step for the Q-network (ours; paper 1e-4)."""
+    probe_rate: float = 1e-3
+    """Adam's step for the probe (ours; paper 5e-4)."""
+    batch: int = 32
+    """Windows in a learner step (ours; paper 256)."""
+    window: int = 100
+    """Steps in a window: trace length and replay period (paper)."""
+    gamma: float = 0.99
+    """Discount (paper)."""
+    lambda_: float = 0.97
+    """Eligibility trace of Retrace (paper)."""
+    target_period: int = 400
+    """Learner steps between copies to the target network (ours; paper 1024)."""
+    probe_stride: int = 8
+    """The probe learns from every n-th frame of a window (ours: it is the widest layer)."""
+
+    actors: int = 32
+    """Worlds a seed acts in at once (ours; paper 100)."""
+    updates_per_round: int = 16
+    """Learner steps after each round of one episode per actor (ours)."""
+    replay_steps: int = 1_000_000
+    """Steps the replay holds for each seed (paper)."""
+    learner_steps: int = 16_000
+    """Length of the run in learner steps (ours)."""
+
+    rounds_per_chunk: int = 20
+    """Rounds between two visits to the host: a line of metrics and a checkpoint (ours)."""
+    chunks_per_evaluation: int = 5
+    """Chunks between two evaluations (ours)."""
+    evaluation_episodes: int = 100
+    """Greedy episodes of an evaluation, for each seed (paper's are not said)."""
+
+    def __post_init__(self) -> None:
+        counts = [field.name for field in dataclasses.fields(self) if field.type == "int" and field.name != "seed"]
+        for name in counts:
+            if getattr(self, name) < 1:
+                raise NdigoError(f"{name} {getattr(self, name)}: must be at least 1")
+        for name in ("model_rate", "agent_rate", "probe_rate"):
+            if not getattr(self, name) > 0:
+                raise NdigoError(f"{name} {getattr(self, name)}: a learning rate must be above 0")
+        for name in ("gamma", "lambda_"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise NdigoError(f"{name} {getattr(self, name)}: must lie between 0 and 1")
+
+    @property
+    def updates_per_chunk(self) -> int:
+        return self.rounds_per_chunk * self.updates_per_round
+
+
+PRESETS: dict[str, Config] = {
+    "gpu": Config(),
+    # One seed on two cores, in minutes: a smaller network that is trained more on what it saw.
+    "cpu": Config(
+        seeds=1,
+        num_ahead=5,
+        belief_size=64,
+        num_features=64,
+        predictor_hidden=64,
+        head_hidden=64,
+        batch=16,
+        actors=16,
+        updates_per_round=16,
+        replay_steps=200_000,
+        rounds_per_chunk=4,
+        chunks_per_evaluation=4,
+    ),
+    # The appendix's numbers, with the corrections of docs/deviations.md.
+    "paper": Config(
+        predictor="mlp",
+        predictor_hidden=64,
+        model_rate=5e-4,
+        agent_rate=1e-4,
+        probe_rate=5e-4,
+        batch=256,
+        target_period=1024,
+        probe_stride=1,
+        actors=100,
+        updates_per_round=100,
+        learner_steps=100_000,
+        rounds_per_chunk=2,
+    ),
+}
+
+
+def preset(name: str, **changes: object) -> Config:
+    """A preset with some fields changed; unknown names are errors that list the known."""
+    if name not in PRESETS:
+        raise unknown_name("preset", name, PRESETS)
+    known = {field.name for field in dataclasses.fields(Config)}
+    for field in changes:
+        if field not in known:
+            raise unknown_name("setting", field, known)
+    return dataclasses.replace(PRESETS[name], **changes)  # type: ignore[arg-type]

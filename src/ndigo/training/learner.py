@@ -1,0 +1,176 @@
+"""One joint update: world model, reward, Q-network and probe learn from one batch of windows.
+
+    loss = L_repr + L_reward + L_Q + L_discovery
+
+No term reaches another's parameters: the reward enters L_Q as a number, the belief enters the probe
+behind a stop-gradient, and the Q-network has a core of its own. So one gradient serves all four, and
+Adam's step is the only thing that differs between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from ndigo.agent import QNetwork, q_loss
+from ndigo.config import Config
+from ndigo.evaluation.glass_box import Probe, discovery_loss
+from ndigo.model import WorldModel, init_world_model, make_likelihood, prediction_loss
+from ndigo.rewards import IntrinsicReward
+from ndigo.types import Paid, Seen, Window
+from ndigo.worlds import World
+
+
+class Params(eqx.Module):
+    """Everything that learns by gradient, for one seed."""
+
+    model: WorldModel
+    reward: Any  # the reward's own networks; None for most
+    q: QNetwork
+    probe: Probe | None  # None where the world has no truth to compare with
+
+
+class LearnerState(eqx.Module):
+    params: Params
+    target: QNetwork
+    memory: Any  # what the reward keeps between updates, such as a copy of the model
+    adam: Any
+    step: Int[Array, ""]
+
+
+class Numbers(eqx.Module):
+    """What one update tells: means over its batch."""
+
+    model_loss: Float[Array, ""]
+    model_loss_c: Float[Array, " C"]  # one step ahead, by channel
+    reward_loss: Float[Array, ""]
+    agent_loss: Float[Array, ""]
+    discovery_loss: Float[Array, " N"]
+    reward: Float[Array, ""]
+    reward_c: Float[Array, " C"]  # by channel: a model behind its policy shows as a wall share
+
+    @staticmethod
+    def of(seen: Seen, paid: Paid, *, model_loss: Any, agent_loss: Any, discovery_loss: Any, num_channels: int):
+        weight = paid.is_known / jnp.maximum(paid.is_known.sum(), 1)
+        no_channels = jnp.zeros(num_channels)
+        streams = tuple(range(1, seen.window.a_t.ndim))
+        return Numbers(
+            model_loss=model_loss,
+            model_loss_c=no_channels if seen.loss_tk is None else seen.loss_tk[:, 0].mean(axis=(0, *streams)),
+            reward_loss=paid.loss,
+            agent_loss=agent_loss,
+            discovery_loss=discovery_loss,
+            reward=(paid.r_t * weight).sum(),
+            reward_c=no_channels if paid.r_tc is None else (paid.r_tc * weight[..., None]).sum(axis=(0, *streams)),
+        )
+
+
+@dataclass(frozen=True)
+class Learner:
+    """init(key) -> state; update(key, state, window) -> state, numbers."""
+
+    init: Callable[[Array], LearnerState]
+    loss: Callable[..., tuple[Float[Array, ""], Numbers]]
+    update: Callable[[Array, LearnerState, Window], tuple[LearnerState, Numbers]]
+
+
+def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learner:
+    likelihood = make_likelihood(config.likelihood, world.shape[0], [c.kind for c in world.channels])
+    num_objects = 0 if world.truth is None else len(world.objects)
+    adam = optax.scale_by_adam()
+    rates = Params(model=config.model_rate, reward=config.model_rate, q=config.agent_rate, probe=config.probe_rate)  # type: ignore[arg-type]
+
+    def init(key: Array) -> LearnerState:
+        keys = jax.random.split(key, 4)
+        sizes: Any = {
+            "shape": world.shape,
+            "num_actions": world.num_actions,
+            "num_features": config.num_features,
+        }
+        model = init_world_model(
+            keys[0],
+            **sizes,
+            likelihood=likelihood,
+            predictor=None if reward.trains_belief else config.predictor,
+            num_ahead=max(config.num_ahead, reward.num_ahead),
+            belief_size=config.belief_size,
+            num_hidden=config.predictor_hidden,
+        )
+        q = QNetwork(keys[1], **sizes, state_size=config.belief_size, num_hidden=config.head_hidden)
+        probe = None
+        if num_objects and world.map_shape is not None:
+            probe = Probe(
+                keys[2],
+                belief_size=config.belief_size,
+                num_objects=num_objects,
+                num_cells=world.map_shape[0] * world.map_shape[1],
+                num_hidden=config.probe_hidden,
+            )
+        params = Params(model=model, reward=reward.init(keys[3], model), q=q, probe=probe)
+        return LearnerState(
+            params=params,
+            target=q,
+            memory=reward.remember(model),
+            adam=adam.init(params),
+            step=jnp.int32(0),
+        )
+
+    def loss(params: Params, target: QNetwork, memory: Any, window: Window, offset: Int[Array, ""]):
+        seen = params.model.look(window)
+        paid = reward.pay(params.reward, memory, params.model, seen)
+        model_loss = jnp.float32(0.0) if seen.loss_tk is None else prediction_loss(seen.loss_tk)
+        agent_loss = jnp.float32(0.0)
+        if not reward.acts_at_random:
+            agent_loss = q_loss(
+                params.q, target, window, paid.r_t, paid.is_known, gamma=config.gamma, lambda_=config.lambda_
+            )
+        probe_loss = jnp.zeros(num_objects)
+        if params.probe is not None:
+            b_t, cells = every(config.probe_stride, offset, seen.b_t), every(config.probe_stride, offset, window.cells)
+            probe_loss = discovery_loss(params.probe, b_t, cells).mean(axis=tuple(range(cells.ndim - 1)))
+        numbers = Numbers.of(
+            seen,
+            paid,
+            model_loss=model_loss,
+            agent_loss=agent_loss,
+            discovery_loss=probe_loss,
+            num_channels=len(world.channels),
+        )
+        return model_loss + paid.loss + agent_loss + probe_loss.sum(), lax.stop_gradient(numbers)
+
+    def update(key: Array, state: LearnerState, window: Window) -> tuple[LearnerState, Numbers]:
+        offset = jax.random.randint(key, (), 0, min(config.probe_stride, config.window))
+        grads, numbers = jax.grad(loss, has_aux=True)(state.params, state.target, state.memory, window, offset)
+        steps, adam_state = adam.update(grads, state.adam)
+        params = jax.tree.map(
+            lambda rate, old, step: jax.tree.map(lambda p, s: p - rate * s, old, step),
+            rates,
+            state.params,
+            steps,
+            is_leaf=lambda x: isinstance(x, float),
+        )
+        step = state.step + 1
+        is_due = step % config.target_period == 0
+        return LearnerState(
+            params=params,
+            target=jax.tree.map(lambda old, new: jnp.where(is_due, new, old), state.target, params.q),
+            memory=reward.after_update(state.memory, state.params.model, step),
+            adam=adam_state,
+            step=step,
+        ), numbers
+
+    return Learner(init=init, loss=loss, update=update)
+
+
+def every(stride: int, offset: Int[Array, ""], x_t: Array) -> Array:
+    """Frames offset, offset + stride, ... of a window of T+1 frames; the same number for every offset."""
+    num = (len(x_t) - 1) // stride or 1
+    return x_t[offset + stride * jnp.arange(num)]

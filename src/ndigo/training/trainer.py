@@ -1,0 +1,130 @@
+"""Collect, store, learn, evaluate: the whole loop as two compiled functions.
+
+Everything else is written for one seed (and episodes for one world); `vmap` over actors, evaluation
+episodes and seeds, and every `jit`, stand here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from ndigo.agent import Rows, actor_epsilons, make_replay, window_starts
+from ndigo.config import Config
+from ndigo.evaluation.glass_box import discovery_loss, object_cells
+from ndigo.evaluation.visits import in_view, visits
+from ndigo.rewards import IntrinsicReward
+from ndigo.training.acting import cut_windows, run_episode
+from ndigo.training.learner import Learner, LearnerState, Numbers, Params, make_learner
+from ndigo.types import Window
+from ndigo.worlds import World
+
+
+class TrainState(eqx.Module):
+    """All that a run needs to go on, bit for bit."""
+
+    learner: LearnerState
+    rows: Rows
+    key: Array
+
+
+class Evaluation(eqx.Module):
+    """Greedy episodes of one seed: means over episodes, per object (one-hot channel or truth)."""
+
+    visits: Float[Array, " N"]
+    first_visit: Float[Array, " N"]
+    frequency: Float[Array, " N"]  # share of episodes that saw it
+    discovery_loss: Float[Array, " N"]  # nats, mean over steps
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """The run's functions, each over all seeds (leading axis S)."""
+
+    learner: Learner
+    init: Callable[[Array], TrainState]  # key -> state [S, ...]
+    run_chunk: Callable[[TrainState], tuple[TrainState, Numbers]]  # numbers [S, updates, ...]
+    evaluate: Callable[[Params, Array], Evaluation]  # params [S, ...], key -> [S, episodes, N]
+    sample: Callable[[Array, Rows], Window]  # one seed's next batch, as the chunk draws it
+
+
+def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Trainer:
+    learner = make_learner(config, world, reward)
+    rows_per_round = config.actors * len(window_starts(world.num_steps, config.window))
+    num_blocks = max(config.replay_steps // config.window // rows_per_round, 1)
+    replay = make_replay(capacity=num_blocks * rows_per_round, shape=world.shape)
+    epsilons = jnp.ones(config.actors) if reward.acts_at_random else actor_epsilons(config.actors)
+
+    def collect(key: Array, params: Params) -> Window:
+        """One episode per actor, as replay rows."""
+
+        def episode(key: Array, epsilon: Array) -> Window:
+            frames, last = run_episode(world, params, key, epsilon)
+            return cut_windows(frames, last, config.window)
+
+        windows = jax.vmap(episode)(jax.random.split(key, config.actors), epsilons)
+        return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), windows)
+
+    def init(key: Array) -> TrainState:
+        key_learner, key_run = jax.random.split(key)
+        state = learner.init(key_learner)
+        example = jax.eval_shape(collect, key_run, state.params)
+        rows = replay.init(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), example))
+        return TrainState(learner=state, rows=rows, key=key_run)
+
+    def sample(key: Array, rows: Rows) -> Window:
+        return replay.sample(key, rows, config.batch)
+
+    def run_round(state: TrainState, _: None) -> tuple[TrainState, Numbers]:
+        key, key_collect, key_learn = jax.random.split(state.key, 3)
+        rows = replay.add(state.rows, collect(key_collect, state.learner.params))
+
+        def update(learner_state: LearnerState, key: Array) -> tuple[LearnerState, Numbers]:
+            key_sample, key_update = jax.random.split(key)
+            return learner.update(key_update, learner_state, sample(key_sample, rows))
+
+        keys = jax.random.split(key_learn, config.updates_per_round)
+        learner_state, numbers = lax.scan(update, state.learner, keys)
+        return TrainState(learner=learner_state, rows=rows, key=key), numbers
+
+    def run_chunk(state: TrainState) -> tuple[TrainState, Numbers]:
+        state, numbers = lax.scan(run_round, state, None, length=config.rounds_per_chunk)
+        return state, jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), numbers)
+
+    def evaluate(params: Params, key: Array) -> Evaluation:
+        def watch(state, b_t):
+            is_visible = in_view(world, world.observe(state))
+            if params.probe is None:
+                return is_visible, jnp.zeros(0)
+            return is_visible, discovery_loss(params.probe, b_t, object_cells(world, state))
+
+        def episode(key: Array) -> Evaluation:
+            frames, _ = run_episode(world, params, key, jnp.float32(reward.acts_at_random), watch=watch)
+            is_visible, loss = frames.watched
+            seen = visits(is_visible)
+            return Evaluation(
+                visits=seen.count,
+                first_visit=seen.first,
+                frequency=seen.is_seen.astype(jnp.float32),
+                discovery_loss=loss.mean(axis=0),
+            )
+
+        return jax.vmap(episode)(jax.random.split(key, config.evaluation_episodes))
+
+    def per_seed(key: Array) -> Array:
+        # fold_in, not split: seed i's stream does not depend on how many seeds run.
+        return jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(config.seeds))
+
+    return Trainer(
+        learner=learner,
+        init=jax.jit(lambda key: jax.vmap(init)(per_seed(key))),
+        run_chunk=jax.jit(jax.vmap(run_chunk), donate_argnums=0),
+        evaluate=jax.jit(lambda params, key: jax.vmap(evaluate)(params, per_seed(key))),
+        sample=sample,
+    )
