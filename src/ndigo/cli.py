@@ -46,7 +46,7 @@ def _run(argv: list[str]) -> None:
     else:
         _keep_compiled_programs()
         command = importlib.import_module(f"ndigo.commands.{argv[0]}")
-        options = importlib.import_module("ndigo.commands.options")
+        options = importlib.import_module("ndigo.terminal.options")
         command.run(options.read(command.Arguments, f"ndigo {argv[0]}", argv[1:]))
 
 

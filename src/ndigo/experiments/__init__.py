@@ -3,6 +3,7 @@
 from ndigo.errors import unknown_name
 from ndigo.experiments import exp1, exp2, exp3, exp4, exp5
 from ndigo.experiments.experiment import Experiment
+from ndigo.worlds import WORLDS, World, make_world
 
 EXPERIMENTS = {m.EXPERIMENT.name: m.EXPERIMENT for m in (exp1, exp2, exp3, exp4, exp5)}
 
@@ -14,4 +15,13 @@ def find_experiment(name: str) -> Experiment:
     return EXPERIMENTS[name]
 
 
-__all__ = ["EXPERIMENTS", "Experiment", "find_experiment"]
+def find_world(name: str, **options) -> World:
+    """The world of that name, or of the experiment of that name; options as for `make_world`."""
+    if name in EXPERIMENTS:
+        return make_world(EXPERIMENTS[name].world_name, **options)
+    if name not in WORLDS:
+        raise unknown_name("world or experiment", name, [*EXPERIMENTS, *WORLDS])
+    return make_world(name, **options)
+
+
+__all__ = ["EXPERIMENTS", "Experiment", "find_experiment", "find_world"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import jax
+
 from ndigo.worlds import World, make_world
 
 
@@ -19,4 +21,7 @@ class Experiment:
 
     @cached_property
     def world(self) -> World:
-        return make_world(self.world_name)
+        """Built when first asked for, and kept."""
+        # The first to ask may be a function that JAX is tracing; its tracers must not be kept.
+        with jax.ensure_compile_time_eval():
+            return make_world(self.world_name)

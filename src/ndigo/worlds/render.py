@@ -95,11 +95,17 @@ def render_rgb(
 
 
 def render_ansi(
-    world: World, truth: Truth, show_view: bool = True, show_panel: bool = False, colour: bool = True
+    world: World,
+    truth: Truth,
+    show_view: bool = True,
+    show_panel: bool = False,
+    show_map: bool = True,
+    colour: bool = True,
 ) -> str:
     """The whole map as text, two characters to a cell and one line to a row.
 
-    In colour unless told otherwise; without it, walls are `##` and cells in view `·`.
+    In colour unless told otherwise; without it, walls are `##` and cells in view `·`. Without the map
+    it is the panel alone: what the agent sees.
     """
     grid = _grid(world)
     seen = _in_view(grid, truth)
@@ -114,12 +120,14 @@ def render_ansi(
         text = f"{label:<2}"
         return f"\x1b[38;2;{_code(ink)};48;2;{_code(ground)}m{text}\x1b[0m" if colour else text
 
+    row, col = _cell(truth.agent)
+    reach = range(-(grid.view // 2), grid.view // 2 + 1)
+    panel = ["".join(draw(row + i, col + j, True) for j in reach) for i in reach]
+    if not show_map:
+        return "\n".join(panel)
     rows, cols = grid.layout.shape
     lines = ["".join(draw(r, c, show_view and bool(seen[r, c])) for c in range(cols)) for r in range(rows)]
     if show_panel:
-        row, col = _cell(truth.agent)
-        reach = range(-(grid.view // 2), grid.view // 2 + 1)
-        panel = ["".join(draw(row + i, col + j, True) for j in reach) for i in reach]
         lines += ["  " * cols] * (len(panel) - len(lines))
         top = (len(lines) - len(panel)) // 2
         lines[top : top + len(panel)] = [

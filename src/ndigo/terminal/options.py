@@ -39,6 +39,12 @@ def read(arguments: type[T], prog: str, words: Sequence[str]) -> T:
         raise _one_line(box.getvalue(), prog) from None
 
 
+def within(option: str, value: float, low: float, high: float) -> None:
+    """Raises an error that names the option unless low <= value <= high."""
+    if not low <= value <= high:
+        raise NdigoError(f"{option} {value}: must be from {low} to {high}")
+
+
 def _parse(arguments: type[T], prog: str, words: Sequence[str]) -> T:
     return tyro.cli(arguments, prog=prog, args=words)
 

@@ -1,0 +1,48 @@
+# `make discover` and `make test` need nothing but Python >= 3.11 and make: they build .venv first.
+
+BIN := .venv/bin
+
+# The first interpreter that is new enough; `make PYTHON=/path/to/python discover` overrides it.
+PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 python3.11 python,\
+	$(shell $(python) -c 'import sys; print(sys.executable if sys.version_info >= (3, 11) else "")' 2>/dev/null)))
+
+# Compiled programs are kept between runs, so that a second `make test` starts at once.
+export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.jax_cache
+export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
+
+.PHONY: help discover test lint lock clean
+
+help:
+	@echo 'make discover   watch a random walker in every world, with its statistics beside the paper'\''s'
+	@echo 'make test       linters, types and tests'
+	@echo 'make lock       solve the dependencies of pyproject.toml into requirements.lock (needs uv)'
+	@echo 'make clean      remove the virtual environment and every cache'
+
+discover: .venv/ready
+	$(BIN)/ndigo walk
+
+test: lint
+	$(BIN)/pytest -n 2
+
+lint: .venv/ready
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+
+lock:
+	uv pip compile --universal --generate-hashes --no-header --quiet --python-version 3.11 --extra dev \
+		pyproject.toml --output-file requirements.lock
+
+clean:
+	rm -rf .venv .jax_cache .pytest_cache .ruff_cache .hypothesis
+
+# Two stamps: an edit of pyproject.toml alone does not install the dependencies again.
+.venv/locked: requirements.lock
+	@test -n '$(PYTHON)' || { echo 'make: no Python >= 3.11 found; name one with PYTHON=...' >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements.lock
+	@touch $@
+
+.venv/ready: .venv/locked pyproject.toml
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,146 @@
+"""`ndigo play`: a person walks a world, seeing what the agent sees."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Annotated
+
+import jax
+import tyro
+
+from ndigo.errors import NdigoError
+from ndigo.evaluation.visits import in_view
+from ndigo.experiments import find_world
+from ndigo.terminal.keyboard import keys
+from ndigo.terminal.options import within
+from ndigo.terminal.screen import beside, screen
+from ndigo.worlds import World
+from ndigo.worlds.render import legend, render_ansi
+
+MOVES = {"w": "up", "s": "down", "d": "right", "a": "left", "space": "stay", ".": "stay"}
+HELP = "arrows walk    space stay\nr again        m map on/off\nq quit"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Walk a world with the arrow keys, the agent's view beside the map."""
+
+    name: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="WORLD")]
+    """An experiment (exp1) or a world (maze)."""
+    blind: bool = False
+    """Hide the map: play with what the agent has."""
+    view: int = 5
+    """Side of the agent's view, odd."""
+    steps: int = 400
+    """Steps in an episode."""
+    seed: int = 0
+    """Where the objects are drawn; `r` goes on to the next episode of the same seed."""
+
+
+class Game:
+    """One person's episodes in a world, and what has been seen of each object in this one."""
+
+    def __init__(self, world: World, seed: int):
+        assert world.truth is not None
+        self.world = world
+        self._key = jax.random.key(seed)
+        self._reset, self._step = jax.jit(world.reset), jax.jit(world.step)
+        truth, observe = world.truth, world.observe
+        self._look = jax.jit(lambda state: (truth(state), in_view(world, observe(state))))
+        self.restart()
+
+    def restart(self) -> None:
+        self.t = 0
+        self.count = [0] * len(self.world.objects)
+        self.first: list[int | None] = [None] * len(self.world.objects)
+        self._arrive(self._reset(self._next_key()))
+
+    def act(self, action: str) -> None:
+        """Takes the action, unless the episode is over."""
+        if not self.is_over:
+            self.t += 1
+            self._arrive(self._step(self._next_key(), self._state, self.world.actions.index(action)))
+
+    @property
+    def is_over(self) -> bool:
+        return self.t == self.world.num_steps
+
+    def _next_key(self) -> jax.Array:
+        self._key, key = jax.random.split(self._key)
+        return key
+
+    def _arrive(self, state) -> None:
+        self._state = state
+        self.truth, is_visible = jax.device_get(self._look(state))
+        self.is_visible = is_visible.tolist()
+        if self.is_over:
+            return  # the last frame has no step of its own: visits count o_0 ... o_{T-1}
+        for i, seen in enumerate(self.is_visible):
+            self.count[i] += seen
+            if seen and self.first[i] is None:
+                self.first[i] = self.t
+
+
+def run(args: Arguments) -> None:
+    within("--view", args.view, 1, 99)
+    within("--steps", args.steps, 1, 1_000_000)
+    within("--seed", args.seed, 0, 2**32 - 1)
+    world = find_world(args.name, view=args.view, num_steps=args.steps)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise NdigoError("play needs a terminal for its keys and its screen; `ndigo walk` runs without one")
+    print(f"{world.name}: compiling ...", flush=True)
+    game, is_map_shown = Game(world, args.seed), not args.blind
+    with screen() as draw, keys() as next_key:
+        while True:
+            draw(picture(game, is_map_shown))
+            key = next_key()
+            if key in ("q", "escape"):
+                break
+            if key == "r":
+                game.restart()
+            elif key == "m" and not args.blind:
+                is_map_shown = not is_map_shown
+            elif (action := MOVES.get(key, key)) in world.actions:
+                game.act(action)
+    print(_summary(game))
+
+
+def picture(game: Game, is_map_shown: bool) -> str:
+    """The whole screen: the map, and beside it the view, what is in it, and the keys."""
+    world = game.world
+    panel = "\n".join(
+        [
+            f"step {game.t} of {world.num_steps}" + (", over" if game.is_over else ""),
+            "",
+            render_ansi(world, game.truth, show_map=False),
+            "",
+            *_objects(game),
+            "",
+            HELP,
+        ]
+    )
+    if is_map_shown:
+        assert world.map_shape is not None
+        panel = beside(render_ansi(world, game.truth), panel, width=2 * world.map_shape[1])
+    return f"{world.name}\n{panel}"
+
+
+def _objects(game: Game) -> list[str]:
+    width = max(map(len, game.world.objects))
+    return [
+        f"{entry.label:<2} {entry.name:<{width}}  {'in view' if is_visible else '       '}  {_times(count)}"
+        for entry, is_visible, count in zip(legend(game.world), game.is_visible, game.count, strict=True)
+    ]
+
+
+def _times(count: int) -> str:
+    return f"{count} step{'' if count == 1 else 's'}"
+
+
+def _summary(game: Game) -> str:
+    seen = [
+        f"{name} not seen" if first is None else f"{name} in view for {_times(count)}, first at {first}"
+        for name, count, first in zip(game.world.objects, game.count, game.first, strict=True)
+    ]
+    return f"{game.world.name}, {_times(game.t)}: {'; '.join(seen)}"

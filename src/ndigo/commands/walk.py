@@ -1,0 +1,112 @@
+"""`ndigo walk`: a random walker in every world, and how often and how soon it sees each object."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Annotated
+
+import jax
+import numpy as np
+import tyro
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ndigo.evaluation.random_walk import Walk, random_walk
+from ndigo.evaluation.visits import Visits, visits
+from ndigo.experiments import EXPERIMENTS, Experiment, find_experiment
+from ndigo.report.paper import PAPER, Metric, printed
+from ndigo.terminal.options import within
+from ndigo.terminal.screen import screen
+from ndigo.worlds.render import render_ansi
+
+HEADINGS: dict[Metric, str] = {"visits": "visits", "first_visit": "first visit", "frequency": "% of episodes seen"}
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Watch a random walker, then compare its visits with the paper's Random rows."""
+
+    experiments: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[EXPERIMENT ...]")] = ()
+    """Which to walk (exp1 exp5); none means all five."""
+    episodes: int = 1000
+    """Episodes behind the statistics."""
+    seconds: float = 3.0
+    """Length of each animation, in a terminal; elsewhere only its last frame is printed."""
+    seed: int = 0
+    """Same seed, same walks."""
+
+
+def run(args: Arguments) -> None:
+    within("--episodes", args.episodes, 2, 100_000)
+    within("--seconds", args.seconds, 0, 3600)
+    within("--seed", args.seed, 0, 2**32 - 1)
+    experiments = [find_experiment(name) for name in args.experiments or EXPERIMENTS]
+    console = Console()
+    tables: dict[tuple[Metric, ...], Table] = {}
+    for experiment in experiments:
+        key_show, key_count = jax.random.split(jax.random.key(args.seed))
+        show(experiment, key_show, args.seconds, colour=console.is_terminal and not console.no_color)
+        metrics = tuple(PAPER[experiment.name])  # the paper's columns: they differ in Experiment 5
+        table = tables.setdefault(metrics, _empty_table(metrics))
+        _add_rows(table, experiment, metrics, count_visits(experiment, key_count, args.episodes))
+    print(f"Random walker, {args.episodes} episodes a world: mean ± standard error, and the paper's Random row")
+    console.print(*tables.values())
+
+
+def count_visits(experiment: Experiment, key: jax.Array, num_episodes: int) -> Visits:
+    """The statistics of `num_episodes` walks, each field with a leading episode axis."""
+    keys = jax.random.split(key, num_episodes)
+    return jax.jit(jax.vmap(lambda k: visits(random_walk(experiment.world, k).is_visible)))(keys)
+
+
+def show(experiment: Experiment, key: jax.Array, seconds: float, colour: bool) -> None:
+    """One walk as a film where there is a terminal, and its last frame, which stays."""
+    num_steps = experiment.world.num_steps
+    walk = jax.device_get(jax.jit(lambda k: random_walk(experiment.world, k))(key))
+    if sys.stdout.isatty() and seconds > 0:
+        with screen() as draw:
+            start = time.monotonic()
+            # A slow terminal skips frames; the film keeps its length.
+            while (t := int((time.monotonic() - start) / seconds * num_steps)) < num_steps:
+                draw(_frame(experiment, walk, t, colour))
+                time.sleep(1 / 60)
+    print(_frame(experiment, walk, num_steps - 1, colour), end="\n\n")
+
+
+def _frame(experiment: Experiment, walk: Walk, t: int, colour: bool) -> str:
+    counts = walk.is_visible[: t + 1].sum(axis=0)
+    seen = [f"{name} {count}" for name, count in zip(experiment.world.objects, counts, strict=True)]
+    return "\n".join(
+        [
+            f"{experiment.name}: {experiment.title}",
+            render_ansi(experiment.world, jax.tree.map(lambda x: x[t], walk.truth), show_panel=True, colour=colour),
+            f"step {t}; steps in view: {', '.join(seen)}",
+        ]
+    )
+
+
+def _empty_table(metrics: tuple[Metric, ...]) -> Table:
+    table = Table("", "object", box=box.SIMPLE_HEAD, pad_edge=False)
+    for metric in metrics:
+        for column in (HEADINGS[metric], "paper"):
+            table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _add_rows(table: Table, experiment: Experiment, metrics: tuple[Metric, ...], seen: Visits) -> None:
+    values: dict[Metric, np.ndarray] = {
+        "visits": np.asarray(seen.count),
+        "first_visit": np.asarray(seen.first),
+        "frequency": 100.0 * np.asarray(seen.is_seen),
+    }
+    for i, name in enumerate(experiment.world.objects):
+        cells = []
+        for metric in metrics:
+            mean, error = values[metric][:, i].mean(), values[metric][:, i].std(ddof=1) / np.sqrt(len(values[metric]))
+            paper = printed(experiment.name, metric, "random", name)
+            cells += [f"{mean:.1f} ± {error:.1f}", f"{paper.mean} ± {paper.spread}" if paper else "-"]
+        is_last = i == len(experiment.world.objects) - 1
+        table.add_row(experiment.name if i == 0 else "", name, *cells, end_section=is_last)

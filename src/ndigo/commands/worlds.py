@@ -1,0 +1,74 @@
+"""`ndigo worlds`: what worlds there are, and a picture of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import jax
+import tyro
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ndigo.experiments import EXPERIMENTS, find_world
+from ndigo.terminal.options import within
+from ndigo.worlds import Object, World
+from ndigo.worlds.render import AGENT_LABEL, legend, render_ansi
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """List the worlds, or draw one at the start of an episode."""
+
+    name: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[WORLD]")] = None
+    """A world (maze) or an experiment (exp5) to draw; none lists them all."""
+    view: int = 5
+    """Side of the agent's view, odd."""
+    seed: int = 0
+    """Where the objects are drawn."""
+
+
+def run(args: Arguments) -> None:
+    within("--view", args.view, 1, 99)
+    within("--seed", args.seed, 0, 2**32 - 1)
+    console = Console()
+    if args.name is None:
+        console.print(_listing(args.view))
+        return
+    world = find_world(args.name, view=args.view)
+    print(drawing(world, args.seed, colour=console.is_terminal and not console.no_color))
+
+
+def drawing(world: World, seed: int, colour: bool) -> str:
+    """The world at o_0, with the names of what is in it."""
+    assert world.truth is not None
+    assert world.grid is not None
+    truth = world.truth(world.reset(jax.random.key(seed)))
+    objects = zip(legend(world), world.grid.objects, strict=True)
+    names = [f"{entry.label} {_described(o)}" for entry, o in objects]
+    return "\n".join([render_ansi(world, truth, colour=colour), "", ", ".join([f"{AGENT_LABEL} agent", *names])])
+
+
+def _listing(view: int) -> Table:
+    table = Table("experiment", "world", "size", "rooms", "objects", "channels", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.columns[1].no_wrap = True
+    for experiment in EXPERIMENTS.values():
+        world = find_world(experiment.name, view=view)
+        assert world.grid is not None
+        rows, cols = world.grid.layout.shape
+        table.add_row(
+            experiment.name,
+            world.name,
+            f"{rows}x{cols}",
+            f"{len(world.grid.layout.rooms)}",
+            ", ".join(_described(o) for o in world.grid.objects),
+            f"{len(world.channels)}",
+        )
+    return table
+
+
+def _described(o: Object) -> str:
+    """The name, with the kind where the name does not tell it."""
+    kind = o.kind.replace("_", " ")
+    return o.name if kind in o.name or o.name in kind else f"{o.name} ({kind})"

@@ -1,0 +1,1 @@
+"""What the commands need of a terminal: options, keys and a screen."""
