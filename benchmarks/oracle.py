@@ -1,0 +1,59 @@
+"""Time the exact filter: `python -m benchmarks.oracle [--episodes 1024] [--experiment exp1]`.
+
+Filters that many whole episodes of a random walker, keeping every belief, and prints the median of
+five runs after one that compiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+
+import jax
+import jax.numpy as jnp
+
+from ndigo.experiments import find_experiment
+from ndigo.oracle import make_filter
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--episodes", type=int, default=1024)
+    parser.add_argument("--experiment", default="exp1")
+    args = parser.parse_args()
+    world = find_experiment(args.experiment).world
+    T = world.num_steps
+
+    def episode(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        key_reset, key_act, key_step = jax.random.split(key, 3)
+        a_t = jax.random.randint(key_act, (T,), 0, world.num_actions)
+        s_0 = world.reset(key_reset)
+
+        def body(s_t, x):
+            s_tp1 = world.step(x[0], s_t, x[1])
+            return s_tp1, world.observe(s_tp1)
+
+        later = jax.lax.scan(body, s_0, (jax.random.split(key_step, T), a_t))[1]
+        return a_t, jnp.concatenate([world.observe(s_0)[None], later])
+
+    a_t, o_t = jax.jit(jax.vmap(episode))(jax.random.split(jax.random.key(0), args.episodes))
+    run = jax.jit(jax.vmap(make_filter(world).run))
+    started = time.perf_counter()
+    jax.block_until_ready(run(a_t, o_t))
+    first = time.perf_counter() - started
+    seconds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        jax.block_until_ready(run(a_t, o_t))
+        seconds.append(time.perf_counter() - started)
+    median = statistics.median(seconds)
+    print(
+        f"{args.experiment}: {args.episodes} episodes x {T} steps filtered in {median:.2f} s "
+        f"({min(seconds):.2f}-{max(seconds):.2f}; first call with compilation {first:.1f} s), "
+        f"{args.episodes * T / median / 1e6:.2f} M steps/s on {jax.devices()[0].device_kind}"
+    )
+
+
+if __name__ == "__main__":
+    main()
