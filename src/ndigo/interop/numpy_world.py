@@ -8,6 +8,7 @@ the same uniform words, and a test holds the two equal step by step under inject
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
@@ -111,9 +112,7 @@ class NumpyWorld:
         self.world = world
         self.num_reset_words, self.num_step_words = grid.num_reset_words, grid.num_step_words
         (rows, cols), stride = grid.layout.shape, grid.stride
-        is_free = np.zeros((rows, stride), bool)
-        is_free[:, :cols] = grid.layout.is_free
-        free = is_free.ravel().tolist()
+        free = np.pad(grid.layout.is_free, ((0, 0), (0, stride - cols))).ravel().tolist()
         moves = [0, *(dr * stride + dc for dr, dc in NEIGHBOURS)]
         # The map's border is wall, so a neighbour of a free cell is a cell of the map.
         self._walk = [
@@ -139,10 +138,8 @@ class NumpyWorld:
         self._seen_at = [
             {offset: i * num_channels + 1 + n for i, offset in enumerate(offsets)} for n in range(len(self._movers))
         ]
-        self._place = np.stack(np.divmod(np.arange(rows * stride), stride), axis=-1)
-        self._rooms = np.full((rows, stride), -1)
-        self._rooms[:, :cols] = grid.layout.room_of
-        self._rooms = self._rooms.ravel()
+        self._place = [divmod(cell, stride) for cell in range(rows * stride)]
+        self._rooms = np.pad(grid.layout.room_of, ((0, 0), (0, stride - cols)), constant_values=-1).ravel()
         self.agent = self._start
 
     def reset_from(self, words: Sequence[int]) -> None:
@@ -177,16 +174,17 @@ class NumpyWorld:
 
     def cells(self) -> dict[str, np.ndarray]:
         """(row, col) of the agent [2] and of the objects [N, 2]."""
-        return {"agent": self._place[self.agent], "objects": self._place[[mover.cell for mover in self._movers]]}
+        place = self._place
+        return {
+            "agent": np.array(place[self.agent]),
+            "objects": np.array([place[mover.cell] for mover in self._movers]).reshape(-1, 2),
+        }
 
     def truth(self) -> Truth:
-        cells = [mover.cell for mover in self._movers]
-        return Truth(
-            agent=self._place[self.agent],  # type: ignore[arg-type]  # NumPy in JAX's place
-            objects=self._place[cells].reshape(-1, 2),  # type: ignore[arg-type]
-            agent_room=self._rooms[self.agent],
-            object_rooms=self._rooms[cells],  # type: ignore[arg-type]
-        )
+        """Where everything is, in NumPy arrays."""
+        rooms: Any = self._rooms[[self.agent, *(mover.cell for mover in self._movers)]]
+        cells: Any = self.cells()
+        return Truth(agent=cells["agent"], objects=cells["objects"], agent_room=rooms[0], object_rooms=rooms[1:])
 
 
 def _only_walls(world: World) -> list[UInt8[np.ndarray, " VVC"]]:
