@@ -12,7 +12,10 @@ import numpy as np
 
 from ndigo.evaluation.visits import Visits, in_view, visits
 from ndigo.types import Truth
-from ndigo.worlds import Grid, World, make_world
+from ndigo.worlds import Grid, GridState, World, make_world
+from ndigo.worlds.objects import Placed
+
+Cell = tuple[int, int]
 
 
 class Frames(NamedTuple):
@@ -23,9 +26,25 @@ class Frames(NamedTuple):
     observations: np.ndarray  # [B, T+1, V, V, C]
 
 
+@cache
+def world_named(name: str, view: int = 5) -> World:
+    """One record a name, so that what was compiled for it is found again."""
+    return make_world(name, view=view)
+
+
 def grid_of(world: World) -> Grid:
     assert world.grid is not None
     return world.grid
+
+
+def state_at(world: World, agent: Cell, *objects: Cell, direction: int | None = None) -> GridState:
+    """A state made by hand; `direction` is that of every object (None where they have none)."""
+    stride = grid_of(world).stride
+    number = None if direction is None else jnp.int32(direction)
+    return GridState(
+        agent=jnp.int32(agent[0] * stride + agent[1]),
+        objects=tuple(Placed(cell=jnp.int32(r * stride + c), direction=number) for r, c in objects),
+    )
 
 
 def frame(world: World, state):
@@ -50,59 +69,53 @@ def _replay_program(world: World):
 
     @jax.jit
     @jax.vmap
-    def play(reset_words, step_words, actions):
-        return roll(world, grid.step_from, grid.reset_from(reset_words), step_words, actions)
+    def play(agent, reset_words, step_words, actions):
+        state = grid.reset_from(reset_words)
+        is_taken = jnp.stack([agent == p.cell for p in state.objects]).any()
+        state = eqx.tree_at(lambda s: s.agent, state, jnp.where(is_taken, state.agent, agent))
+        return roll(world, grid.step_from, state, step_words, actions)
 
     return play
 
 
-def replay(world: World, reset_words, step_words, actions) -> Frames:
-    """Episodes under given random words [B, W] and [B, T, W] and actions [B, T]."""
-    truth, observations = _replay_program(world)(reset_words, step_words, actions)
+def replay(world: World, reset_words, step_words, actions, agent=None) -> Frames:
+    """Episodes under given random words [B, W] and [B, T, W] and actions [B, T].
+
+    They start from the cells `agent` [B, 2] where these are given and no object lies there.
+    """
+    grid = grid_of(world)
+    row, col = np.broadcast_to(grid.layout.start if agent is None else agent, (len(actions), 2)).T
+    flat = (row * grid.stride + col).astype(np.int32)
+    truth, observations = _replay_program(world)(flat, reset_words, step_words, actions)
     return Frames(np.asarray(actions), jax.tree.map(np.asarray, truth), np.asarray(observations))
 
 
-@cache
-def _scattered_program(name: str, view: int, num_episodes: int, num_steps: int):
-    world = make_world(name, view=view)
-    grid = grid_of(world)
-    free = jnp.array([r * grid.stride + c for r, c in np.argwhere(grid.layout.is_free)], jnp.int32)
-
-    def episode(key, persistence):
-        key_reset, key_agent, key_act, key_keep, key_step = jax.random.split(key, 5)
-        state = world.reset(key_reset)
-        is_taken = (free[:, None] == jnp.stack([p.cell for p in state.objects])).any(axis=-1)
-        agent = jax.random.choice(key_agent, free, p=jnp.where(is_taken, 0.0, 1.0))
-        state = eqx.tree_at(lambda s: s.agent, state, agent)
-        fresh = jax.random.randint(key_act, (num_steps,), 0, world.num_actions)
-        keep = jax.random.uniform(key_keep, (num_steps,)) < persistence
-        last = jax.lax.associative_scan(jnp.maximum, jnp.where(keep, 0, jnp.arange(num_steps)))
-        actions = fresh[last]
-        return actions, roll(world, world.step, state, jax.random.split(key_step, num_steps), actions)
-
-    return jax.jit(
-        lambda seed, persistence: jax.vmap(episode, (0, None))(
-            jax.random.split(jax.random.key(seed), num_episodes), persistence
-        )
-    )
-
-
 @lru_cache(maxsize=8)
-def scattered(
-    name: str, seed: int, persistence: float, view: int = 5, num_episodes: int = 16, num_steps: int = 400
-) -> Frames:
+def scattered(world: World, seed: int, persistence: float, num_episodes: int = 12, num_steps: int = 400) -> Frames:
     """Episodes that start with the agent on any free cell, so that no room stays unvisited.
 
     `persistence` is the chance to repeat the last action: walkers that cross rooms and hit walls.
     """
-    actions, (truth, observations) = _scattered_program(name, view, num_episodes, num_steps)(seed, persistence)
-    return Frames(np.asarray(actions), jax.tree.map(np.asarray, truth), np.asarray(observations))
+    grid, rng = grid_of(world), np.random.default_rng(seed)
+
+    def words(num_words: int, *shape: int) -> np.ndarray:
+        return rng.integers(2**32, size=(num_episodes, *shape, num_words), dtype=np.uint32)
+
+    fresh = rng.integers(world.num_actions, size=(num_episodes, num_steps))
+    is_fresh = rng.random(fresh.shape) >= persistence
+    last_fresh = np.maximum.accumulate(np.where(is_fresh, np.arange(num_steps), 0), axis=1)
+    return replay(
+        world,
+        words(grid.num_reset_words),
+        words(grid.num_step_words, num_steps),
+        np.take_along_axis(fresh, last_fresh, axis=1),
+        agent=rng.choice(np.argwhere(grid.layout.is_free), num_episodes),
+    )
 
 
 @cache
-def walkers(name: str, num_episodes: int = 4000) -> Visits:
+def walkers(world: World, num_episodes: int = 4000) -> Visits:
     """Visit statistics [B, N] of a uniform random walker over whole episodes."""
-    world = make_world(name)
 
     def episode(key) -> Visits:
         key_reset, key_walk = jax.random.split(key)

@@ -30,9 +30,7 @@ class PycolabWorld:
         (self.start,) = np.argwhere(board == AGENT).tolist()
         board[board == AGENT] = board[self.start[0], self.start[1] - 1]
         self.backdrop = board.view(np.uint32).astype(np.uint8)
-        self.cells = {
-            room: [(int(r), int(c)) for r, c in np.argwhere(board == char)] for char, room in legend.items()
-        }
+        self.cells = {room: [(int(r), int(c)) for r, c in np.argwhere(board == char)] for char, room in legend.items()}
 
     def reset(self, words: list[int]) -> None:
         draws = iter(words)

@@ -5,7 +5,7 @@ import pytest
 from reference.episodes import recorded
 from reference.pycolab_world import PycolabWorld
 from reference.simulator import SIMULATORS
-from rollouts import replay
+from rollouts import replay, world_named
 
 from ndigo.experiments import EXPERIMENTS
 from ndigo.worlds import five_rooms
@@ -17,7 +17,8 @@ from ndigo.worlds.maze import LEGEND as MAZE_LEGEND
 def test_positions_and_cropped_view_equal_pycolabs_at_every_step(name):
     drawn = (MAZE, MAZE_LEGEND) if name == "exp5" else (five_rooms.DRAWING, five_rooms.LEGEND)
     episodes = recorded(name)  # for their random words and actions
-    ours = replay(EXPERIMENTS[name].world, episodes.reset_words, episodes.step_words, episodes.actions)
+    world = world_named(EXPERIMENTS[name].world_name)
+    ours = replay(world, episodes.reset_words, episodes.step_words, episodes.actions)
     pycolab = PycolabWorld(*drawn, SIMULATORS[name]().things)
     num_episodes, num_steps = episodes.actions.shape
     assert num_episodes * num_steps >= 4000

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from reference.episodes import recorded
 from reference.simulator import SIMULATORS
-from rollouts import grid_of, replay
+from rollouts import grid_of, replay, world_named
 
 from ndigo.experiments import EXPERIMENTS
-from ndigo.worlds import make_world
 
 
 def test_every_experiment_has_a_reference_simulator():
@@ -23,7 +22,9 @@ def test_world_reads_as_many_random_words_as_the_reference(name):
 @pytest.mark.parametrize("name", SIMULATORS)
 def test_agent_objects_and_views_equal_the_reference_at_every_step(name):
     expected = recorded(name)
-    ours = replay(EXPERIMENTS[name].world, expected.reset_words, expected.step_words, expected.actions)
+    ours = replay(
+        world_named(EXPERIMENTS[name].world_name), expected.reset_words, expected.step_words, expected.actions
+    )
     np.testing.assert_array_equal(ours.truth.agent, expected.agent)
     np.testing.assert_array_equal(ours.truth.objects, expected.objects)
     np.testing.assert_array_equal(ours.observations, expected.observations)
@@ -32,7 +33,7 @@ def test_agent_objects_and_views_equal_the_reference_at_every_step(name):
 @pytest.mark.parametrize("name", SIMULATORS)
 def test_rooms_are_the_reference_maps_rooms(name):
     expected, map = recorded(name), SIMULATORS[name]().map
-    world = EXPERIMENTS[name].world
+    world = world_named(EXPERIMENTS[name].world_name)
     ours = replay(world, expected.reset_words, expected.step_words, expected.actions)
     rooms = grid_of(world).layout.rooms
     for cells, numbers in (
@@ -48,7 +49,7 @@ def test_rooms_are_the_reference_maps_rooms(name):
 @pytest.mark.parametrize("name", ["exp3", "exp5"])
 def test_other_view_sizes_equal_the_reference_too(name, view):
     expected = recorded(name, view, num_episodes=4)
-    world = make_world(EXPERIMENTS[name].world_name, view=view)
+    world = world_named(EXPERIMENTS[name].world_name, view)
     ours = replay(world, expected.reset_words, expected.step_words, expected.actions)
     np.testing.assert_array_equal(ours.truth.objects, expected.objects)
     np.testing.assert_array_equal(ours.observations, expected.observations)

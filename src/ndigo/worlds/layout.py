@@ -44,6 +44,9 @@ class Layout:
 
 def read_layout(drawing: str, legend: Mapping[str, str]) -> Layout:
     """The map in `drawing`; raises an error that names the offending row and column."""
+    for char in legend:
+        if len(char) != 1 or char in (WALL, CORRIDOR, START):
+            raise NdigoError(f"map legend: {char!r} cannot stand for a room; use one character other than '# P'")
     rows = drawing.strip("\n").split("\n")
     width = len(rows[0])
     for r, row in enumerate(rows):
@@ -52,7 +55,7 @@ def read_layout(drawing: str, legend: Mapping[str, str]) -> Layout:
     chars = np.array([list(row) for row in rows])
     for r, c in np.argwhere(~np.isin(chars, [WALL, CORRIDOR, START, *legend])):
         allowed = "".join([WALL, CORRIDOR, START, *legend])
-        raise NdigoError(f"map row {r}, column {c}: unknown character {chars[r, c]!r}; allowed: {allowed!r}")
+        raise NdigoError(f"map row {r}, column {c}: unknown character {rows[r][c]!r}; allowed: {allowed!r}")
     is_free = chars != WALL
     _check_closed(is_free)
 
@@ -108,6 +111,6 @@ def _check_connected(layout: Layout) -> None:
         cells = layout.cells_of(room)
         if not cells:
             raise NdigoError(f"map has no cell of room {room!r}, which its legend names")
-        for r, c in cells:
-            if not reachable(layout.room_of == layout.rooms.index(room), cells[0])[r, c]:
-                raise NdigoError(f"map row {r}, column {c}: room {room!r} is in two pieces here")
+        is_room = layout.room_of == layout.rooms.index(room)
+        for r, c in np.argwhere(is_room & ~reachable(is_room, cells[0])):
+            raise NdigoError(f"map row {r}, column {c}: room {room!r} is in two pieces here")

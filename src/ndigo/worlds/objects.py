@@ -14,7 +14,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, UInt32
 
-from ndigo.errors import unknown_name
+from ndigo.errors import NdigoError, unknown_name
 
 FAR = 2**15  # a rank beyond every room's size
 
@@ -26,12 +26,15 @@ class Object:
     name: str
     kind: str
     rooms: tuple[str, ...]  # one of them is drawn each episode (by its cells, uniformly)
-    blocks: bool | None = None  # None: as its kind does
+    blocks: bool | None = None  # None: as its kind does; True makes white noise block
     avoids_mouths: bool = False  # never starts where a corridor meets its room
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise unknown_name("object kind", self.kind, KINDS)
+        if self.blocks is False and KINDS[self.kind].blocks:
+            # Only white noise always leaves the agent's cell: the others would share it.
+            raise NdigoError(f"object {self.name!r}: a {self.kind} object always blocks the agent")
 
     @property
     def is_blocking(self) -> bool:
