@@ -25,7 +25,7 @@ from ndigo.config import Config
 from ndigo.evaluation.glass_box import Probe, discovery_loss
 from ndigo.model import WorldModel, init_world_model, make_likelihood, prediction_loss
 from ndigo.rewards import IntrinsicReward
-from ndigo.types import Paid, Seen, Window
+from ndigo.types import Window
 from ndigo.worlds import World
 
 
@@ -47,30 +47,19 @@ class LearnerState(eqx.Module):
 
 
 class Numbers(eqx.Module):
-    """What one update tells: means over its batch."""
+    """What one update tells: means over its batch, in the order they are computed."""
 
     model_loss: Float[Array, ""]
     model_loss_c: Float[Array, " C"]  # one step ahead, by channel
+    reward: Float[Array, ""]
+    reward_c: Float[Array, " C"]  # by channel: a model behind its policy shows as a wall share
     reward_loss: Float[Array, ""]
     agent_loss: Float[Array, ""]
     discovery_loss: Float[Array, " N"]
-    reward: Float[Array, ""]
-    reward_c: Float[Array, " C"]  # by channel: a model behind its policy shows as a wall share
-
-    @staticmethod
-    def of(seen: Seen, paid: Paid, *, model_loss: Any, agent_loss: Any, discovery_loss: Any, num_channels: int):
-        weight = paid.is_known / jnp.maximum(paid.is_known.sum(), 1)
-        no_channels = jnp.zeros(num_channels)
-        streams = tuple(range(1, seen.window.a_t.ndim))
-        return Numbers(
-            model_loss=model_loss,
-            model_loss_c=no_channels if seen.loss_tk is None else seen.loss_tk[:, 0].mean(axis=(0, *streams)),
-            reward_loss=paid.loss,
-            agent_loss=agent_loss,
-            discovery_loss=discovery_loss,
-            reward=(paid.r_t * weight).sum(),
-            reward_c=no_channels if paid.r_tc is None else (paid.r_tc * weight[..., None]).sum(axis=(0, *streams)),
-        )
+    model_gradient: Float[Array, ""]  # norms
+    reward_gradient: Float[Array, ""]
+    q_gradient: Float[Array, ""]
+    probe_gradient: Float[Array, ""]
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,7 @@ class Learner:
     """init(key) -> state; update(key, state, window) -> state, numbers."""
 
     init: Callable[[Array], LearnerState]
-    loss: Callable[..., tuple[Float[Array, ""], Numbers]]
+    loss: Callable[..., tuple[Float[Array, ""], dict[str, Array]]]
     update: Callable[[Array, LearnerState, Window], tuple[LearnerState, Numbers]]
 
 
@@ -119,7 +108,7 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
             params=params,
             target=q,
             memory=reward.remember(model),
-            adam=adam.init(params),
+            adam=adam.init(params),  # pyright: ignore[reportArgumentType] - a Module is a tree
             step=jnp.int32(0),
         )
 
@@ -136,19 +125,26 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
         if params.probe is not None:
             b_t, cells = every(config.probe_stride, offset, seen.b_t), every(config.probe_stride, offset, window.cells)
             probe_loss = discovery_loss(params.probe, b_t, cells).mean(axis=tuple(range(cells.ndim - 1)))
-        numbers = Numbers.of(
-            seen,
-            paid,
-            model_loss=model_loss,
-            agent_loss=agent_loss,
-            discovery_loss=probe_loss,
-            num_channels=len(world.channels),
-        )
-        return model_loss + paid.loss + agent_loss + probe_loss.sum(), lax.stop_gradient(numbers)
+        over = tuple(range(window.a_t.ndim))
+        weight = paid.is_known / jnp.maximum(paid.is_known.sum(), 1)
+        no_split = jnp.zeros(len(world.channels))
+        told = {
+            "model_loss": model_loss,
+            "model_loss_c": no_split if seen.loss_tk is None else seen.loss_tk[:, 0].mean(axis=over),
+            "reward": (paid.r_t * weight).sum(),
+            "reward_c": no_split if paid.r_tc is None else (paid.r_tc * weight[..., None]).sum(axis=over),
+            "reward_loss": paid.loss,
+            "agent_loss": agent_loss,
+            "discovery_loss": probe_loss,
+        }
+        return model_loss + paid.loss + agent_loss + probe_loss.sum(), lax.stop_gradient(told)
 
     def update(key: Array, state: LearnerState, window: Window) -> tuple[LearnerState, Numbers]:
         offset = jax.random.randint(key, (), 0, min(config.probe_stride, config.window))
-        grads, numbers = jax.grad(loss, has_aux=True)(state.params, state.target, state.memory, window, offset)
+        grads, told = jax.grad(loss, has_aux=True)(state.params, state.target, state.memory, window, offset)
+        norms = {
+            f"{name}_gradient": optax.tree.norm(getattr(grads, name)) for name in ("model", "reward", "q", "probe")
+        }
         steps, adam_state = adam.update(grads, state.adam)
         params = jax.tree.map(
             lambda rate, old, step: jax.tree.map(lambda p, s: p - rate * s, old, step),
@@ -165,7 +161,7 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
             memory=reward.after_update(state.memory, state.params.model, step),
             adam=adam_state,
             step=step,
-        ), numbers
+        ), Numbers(**told, **norms)
 
     return Learner(init=init, loss=loss, update=update)
 

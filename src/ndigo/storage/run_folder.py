@@ -1,0 +1,114 @@
+"""The run folder: the contract between training and everything that looks.
+
+    config.json     the resolved settings, the world's shapes and the versions that ran
+    metrics.jsonl   one line per chunk; every few chunks it holds an evaluation, per seed and object
+    checkpoints/    step_N/ (see `checkpoint`)
+
+Files are written to a temporary name, synced and renamed, so a reader never meets half a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ndigo.errors import NdigoError
+
+
+class RunFolder:
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @staticmethod
+    def create(path: str | Path, settings: dict[str, Any]) -> RunFolder:
+        """A new run; a folder that already holds one is left alone."""
+        run = RunFolder(path)
+        if (run.path / "config.json").exists():
+            raise NdigoError(
+                f"{run.path} already holds a run; continue it with --resume {run.path} or choose another --out"
+            )
+        if run.path.exists() and not run.path.is_dir():
+            raise NdigoError(f"{run.path} is a file; --out must name a folder")
+        run.path.mkdir(parents=True, exist_ok=True)
+        write_whole(run.path / "config.json", json.dumps(settings, indent=1).encode())
+        return run
+
+    @staticmethod
+    def open(path: str | Path) -> RunFolder:
+        run = RunFolder(path)
+        if not (run.path / "config.json").exists():
+            raise NdigoError(f"{run.path} is not a run: it has no config.json")
+        return run
+
+    def settings(self) -> dict[str, Any]:
+        try:
+            return json.loads((self.path / "config.json").read_text())
+        except json.JSONDecodeError as error:
+            raise NdigoError(
+                f"{self.path}/config.json is damaged (line {error.lineno}); the run cannot be read"
+            ) from None
+
+    def append(self, line: dict[str, Any]) -> None:
+        """Adds one line of metrics, on disk when this returns."""
+        with open(self.path / "metrics.jsonl", "a") as file:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Every whole line; a last line cut short by a kill is skipped."""
+        return list(self._lines())
+
+    def evaluations(self) -> list[dict[str, Any]]:
+        return [line for line in self._lines() if "evaluation" in line]
+
+    def rewind(self, step: int) -> None:
+        """Drops the lines after `step`: a resumed run writes them again."""
+        kept = [line for line in self._lines() if line["step"] <= step]
+        write_whole(self.path / "metrics.jsonl", "".join(json.dumps(line) + "\n" for line in kept).encode())
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        path = self.path / "metrics.jsonl"
+        if not path.exists():
+            return
+        lines = path.read_text().split("\n")
+        for number, text in enumerate(lines, 1):
+            if not text:
+                continue
+            try:
+                yield json.loads(text)
+            except json.JSONDecodeError:
+                if number == len(lines):
+                    return
+                raise NdigoError(f"{path} line {number} is damaged; remove that line to read the rest") from None
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes all of `data` under `path`, or leaves what was there."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise NdigoError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def sync_folder(path: Path) -> None:
+    """Makes renames inside a folder survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
