@@ -11,14 +11,15 @@ With p_t the distribution over cells and s(x) the chance that o_t shows the obje
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from reference.maps import Cell, Map
 from reference.simulator import MOVES, moved
 
 
-class Seen(NamedTuple):
+@dataclass(frozen=True)
+class Seen:
     count: float
     first: float
     chance: float  # to see it at all
@@ -26,7 +27,8 @@ class Seen(NamedTuple):
 
 def meets_fixed(map: Map, cells: Collection[Cell], num_steps: int = 400) -> Seen:
     """The walker and an object fixed at one of `cells`, each as likely."""
-    return Seen(*np.mean([_walk(map, {cell}, _shows(map, cell), num_steps) for cell in cells], axis=0).tolist())
+    seen = [astuple(_walk(map, {cell}, _shows(map, cell), num_steps)) for cell in cells]
+    return Seen(*np.mean(seen, axis=0).tolist())
 
 
 def meets_noise(map: Map, room: str, num_steps: int = 400) -> Seen:

@@ -38,7 +38,7 @@ def test_nothing_is_ever_in_a_wall(name, seed, persistence):
 def test_objects_stay_in_the_room_they_started_in(name, seed, persistence):
     truth = scattered(world_named(name), seed, persistence).truth
     grid = grid_of(world_named(name))
-    row, col = np.moveaxis(truth.objects, -1, 0)
+    row, col = np.moveaxis(np.asarray(truth.objects), -1, 0)
     rooms = grid.layout.room_of[row, col]
     assert (rooms == rooms[:, :1]).all()
     np.testing.assert_array_equal(rooms, truth.object_rooms)

@@ -1,0 +1,103 @@
+"""The design's arrows, read from the source: who may import whom, and who may look at the truth."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import ndigo
+
+ROOT = Path(ndigo.__file__).parent
+
+BASE = {"types", "config", "networks", "errors"}
+SIBLINGS = {"worlds", "model", "rewards", "agent"}  # do not import each other
+TRAINED = BASE | SIBLINGS | {"evaluation", "oracle", "storage", "training"}
+LOOKED_AT = BASE | SIBLINGS | {"evaluation", "oracle", "storage", "experiments", "terminal"}
+
+# Each part of the package (a folder or a file beside it) and the parts it may import.
+MAY_IMPORT: dict[str, set[str]] = {
+    **dict.fromkeys(BASE | SIBLINGS | {"storage", "terminal"}, BASE),
+    "evaluation": BASE | SIBLINGS,
+    "oracle": BASE | SIBLINGS | {"evaluation"},
+    "training": TRAINED,
+    "experiments": TRAINED,
+    "interop": BASE | {"worlds", "experiments"},
+    "report": LOOKED_AT,
+    "viewer": LOOKED_AT | {"report"},
+    "api": TRAINED | {"experiments"},
+    "commands": TRAINED | {"experiments", "interop", "report", "viewer", "api", "terminal"},
+    "cli": BASE | {"commands", "terminal"},
+    "__main__": {"cli"},
+    "__init__": BASE | SIBLINGS | {"experiments", "api"},
+}
+# The world that makes it, what evaluates with it, and what draws it on a screen. No learner.
+MAY_READ_TRUTH = {"worlds", "evaluation", "oracle", "interop", "commands", "viewer", "report"}
+
+
+def sources() -> list[tuple[str, Path, ast.Module]]:
+    """(part, file, syntax tree) of every module."""
+    files = sorted(ROOT.rglob("*.py"))
+    return [(f.relative_to(ROOT).parts[0].removesuffix(".py"), f, ast.parse(f.read_text())) for f in files]
+
+
+def imported_parts(tree: ast.Module) -> set[str]:
+    """The parts of the package a module imports, at its top or inside a function."""
+    modules = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide the arrows"
+            modules |= {f"{node.module}.{alias.name}" for alias in node.names}
+    names = {module.split(".")[1] for module in modules if module.startswith("ndigo.")}
+    return {name for name in names if (ROOT / name).is_dir() or (ROOT / f"{name}.py").is_file()}
+
+
+def arrows() -> dict[str, set[str]]:
+    edges: dict[str, set[str]] = defaultdict(set)
+    for part, _, tree in sources():
+        edges[part] |= imported_parts(tree) - {part}
+    return edges
+
+
+def test_every_part_of_the_package_has_its_place():
+    assert {part for part, _, _ in sources()} <= set(MAY_IMPORT)
+
+
+def test_imports_point_one_way():
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {name}"
+        for part, file, tree in sources()
+        for name in imported_parts(tree) - {part} - MAY_IMPORT.get(part, set())
+    ]
+    assert not wrong
+
+
+def test_report_and_viewer_reach_no_training_code_by_any_way():
+    edges = arrows()
+    for part in ("report", "viewer"):
+        reached, frontier = set(), [part]
+        while frontier:
+            new = edges[frontier.pop()] - reached
+            reached |= new
+            frontier += new
+        assert "training" not in reached, part
+
+
+def test_no_learner_reads_the_truth():
+    """Asking whether a world has one (`world.truth is None`) is not reading it."""
+    wrong = []
+    for part, file, tree in sources():
+        if part in MAY_READ_TRUTH:
+            continue
+        asked = {id(node.left) for node in ast.walk(tree) if isinstance(node, ast.Compare) and is_none_check(node)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr == "truth" and id(node) not in asked:
+                wrong.append(f"{file.relative_to(ROOT)}:{node.lineno}")
+    assert not wrong
+
+
+def is_none_check(node: ast.Compare) -> bool:
+    (op, right), *more = zip(node.ops, node.comparators, strict=True)
+    return not more and isinstance(op, ast.Is | ast.IsNot) and isinstance(right, ast.Constant) and right.value is None
