@@ -6,17 +6,13 @@ BIN := .venv/bin
 PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 python3.11 python,\
 	$(shell $(python) -c 'import sys; print(sys.executable if sys.version_info >= (3, 11) else "")' 2>/dev/null)))
 
-# Compiled programs are kept between runs, so that a second `make test` starts at once.
-export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.jax_cache
-export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
-
 .PHONY: help discover test lint lock clean
 
 help:
 	@echo 'make discover   watch a random walker in every world, with its statistics beside the paper'\''s'
 	@echo 'make test       linters, types and tests'
 	@echo 'make lock       solve the dependencies of pyproject.toml into requirements.lock (needs uv)'
-	@echo 'make clean      remove the virtual environment and every cache'
+	@echo 'make clean      remove the virtual environment and the linters'\'' and tests'\'' caches'
 
 discover: .venv/ready
 	$(BIN)/ndigo walk
@@ -34,7 +30,7 @@ lock:
 		pyproject.toml --output-file requirements.lock
 
 clean:
-	rm -rf .venv .jax_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis
 
 # Two stamps: an edit of pyproject.toml alone does not install the dependencies again.
 .venv/locked: requirements.lock

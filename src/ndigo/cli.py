@@ -7,6 +7,7 @@ alone takes seconds to load). Exit codes: 0 done, 2 bad input, 130 interrupted, 
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,9 @@ BAD_INPUT, INTERRUPTED, READER_GONE = 2, 130, 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without our characters shows a "?" for them
     try:
         _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()  # here, where a reader that has gone away is still ours to handle

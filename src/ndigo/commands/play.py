@@ -129,7 +129,7 @@ def picture(game: Game, is_map_shown: bool) -> str:
 def _objects(game: Game) -> list[str]:
     width = max(map(len, game.world.objects))
     return [
-        f"{entry.label:<2} {entry.name:<{width}}  {'in view' if is_visible else '       '}  {_times(count)}"
+        f"{entry.label:<2} {entry.name:<{width}} {'in view' if is_visible else '':<7} seen {count}"
         for entry, is_visible, count in zip(legend(game.world), game.is_visible, game.count, strict=True)
     ]
 

@@ -64,16 +64,26 @@ def _check_flags(words: Sequence[str], arguments: type, prog: str) -> None:
 
 
 def _one_line(box: str, prog: str) -> NdigoError:
-    rows = [line.strip(" │") for line in box.splitlines() if line.startswith("│")]
-    rule = next((i for i, row in enumerate(rows) if row and set(row) == {"─"}), len(rows))
-    message = " ".join(rows[:rule])
+    message, *details = _sections(box)
     if match := BAD_CHOICE.search(message):
         return unknown_name(f"value of {match['flag']}", match["value"], re.findall(r"'([^']*)'", match["known"]))
     if match := BAD_VALUE.search(message):
-        # Under the rule tyro repeats the option with what it takes: "--episodes INT".
-        takes = next((row for row in rows[rule + 1 :] if row.startswith(f"{match['flag']} ")), match["flag"])
-        return NdigoError(f"{match['value']} is no value for {takes}")
+        # Under the message tyro repeats the option with what it takes: "--episodes INT".
+        takes = re.search(rf"{re.escape(match['flag'])} \S+", " ".join(details))
+        return NdigoError(f"{match['value']} is no value for {takes[0] if takes else match['flag']}")
     return NdigoError(f"{message.removesuffix('.')}; see {prog} --help")
+
+
+def _sections(box: str) -> list[str]:
+    """The texts between the rules of a box; where the terminal has no box characters it is a bare list."""
+    sections = [""]
+    for line in box.strip().splitlines():
+        row = line.strip(" │")
+        if row and set(row) <= set("─-"):
+            sections.append("")
+        elif not row.startswith(("╭", "╰")):
+            sections[-1] = f"{sections[-1]} {row}".strip()
+    return sections if box.startswith("╭") else sections[1:]  # a bare list opens with its title
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ def screen() -> Iterator[Callable[[str], None]]:
 
 def _show(text: str) -> None:
     lines = text.split("\n")[: shutil.get_terminal_size().lines]
-    sys.stdout.write(HOME + f"{END_OF_LINE}\r\n".join(lines) + END_OF_LINE + END_OF_SCREEN)
+    sys.stdout.write(HOME + f"{END_OF_LINE}\n".join(lines) + END_OF_LINE + END_OF_SCREEN)
     sys.stdout.flush()
 
 

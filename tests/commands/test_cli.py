@@ -1,0 +1,106 @@
+"""The front door: what it loads, what it says, how it ends."""
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ndigo import __version__
+from ndigo.cli import main
+from ndigo.commands import COMMANDS
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["wolds"]])
+def test_help_and_unknown_commands_load_nothing_heavy(words):
+    code = (
+        f"import sys; from ndigo.cli import main; main({words}); "
+        "sys.exit(','.join({'jax', 'numpy', 'tyro', 'rich'} & set(sys.modules)) or 0)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
+def test_help_lists_every_command(words, capsys):
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert all(f"  {name} " in out and summary in out for name, summary in COMMANDS.items())
+
+
+def test_version_is_the_packages(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"ndigo {__version__}\n"
+
+
+def test_an_unknown_command_gets_one_line_with_the_nearest(capsys):
+    assert main(["wolds"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("ndigo: unknown command 'wolds'; known: ")
+    assert err.endswith("(nearest: worlds)\n")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_answers_an_unknown_option_in_one_line(name, capsys):
+    assert main([name, "--sed", "3"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("ndigo: unknown option '--sed'; known: --")
+    assert err.endswith("(nearest: --seed)\n")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_a_frozen_dataclass_and_a_function_with_documented_options(name):
+    command = importlib.import_module(f"ndigo.commands.{name}")
+    assert callable(command.run)
+    assert command.Arguments.__dataclass_params__.frozen
+    (body,) = ast.parse(inspect.getsource(command.Arguments)).body
+    assert isinstance(body, ast.ClassDef)
+    assert ast.get_docstring(body)
+    # The string under a field is its help text.
+    documented = {
+        above.target.id
+        for above, below in zip(body.body, body.body[1:], strict=False)
+        if isinstance(above, ast.AnnAssign) and isinstance(above.target, ast.Name)
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+    }
+    assert documented == {field.name for field in dataclasses.fields(command.Arguments)}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_help_page(name, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main([name, "--help"])
+    assert f"usage: ndigo {name}" in capsys.readouterr().out
+
+
+def test_a_reader_that_goes_away_ends_it_quietly():
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    command = [sys.executable, "-m", "ndigo", "--help"]
+    result = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True)
+    os.close(write_end)
+    assert result.stderr == ""
+    assert result.returncode == 141
+
+
+def test_an_interrupt_ends_it_quietly_with_130(monkeypatch, capsys):
+    def interrupted(args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ndigo.commands.worlds.run", interrupted)
+    assert main(["worlds"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_without_unicode_gets_question_marks_and_no_traceback():
+    command = [sys.executable, "-m", "ndigo", "worlds", "exp1"]
+    result = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("?") == 5 * 5 - 1  # the lit cells around the agent

@@ -1,0 +1,86 @@
+"""Every mistake in the options is one line that says what is allowed."""
+
+import io
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import pytest
+import tyro
+
+from ndigo.errors import NdigoError
+from ndigo.terminal.options import read, within
+
+
+@dataclass(frozen=True)
+class Learner:
+    learning_rate: float = 1e-3
+    """Adam's."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Do a thing."""
+
+    name: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME")]
+    """Of the thing."""
+    num_episodes: int = 100
+    """How many."""
+    predictor: Literal["mlp", "action_gru", "open_loop"] = "mlp"
+    """Which."""
+    is_loud: bool = False
+    """Or quiet."""
+    learner: Learner = Learner()
+
+
+def mistake(words: str) -> str:
+    with pytest.raises(NdigoError) as error:
+        read(Arguments, "ndigo thing", words.split())
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_words_fill_the_dataclass():
+    args = read(Arguments, "ndigo thing", ["a", "--num-episodes", "3", "--learner.learning-rate", "0.5", "--is-loud"])
+    assert args == Arguments("a", num_episodes=3, is_loud=True, learner=Learner(0.5))
+    assert read(Arguments, "ndigo thing", ["a", "--num_episodes=4"]).num_episodes == 4
+
+
+@pytest.mark.parametrize("words", ["a --num-episode 3", "--num-episode=3 a", "--num-episode 3"])
+def test_an_unknown_option_gets_the_known_ones_and_the_nearest(words):
+    message = mistake(words)
+    assert message.startswith("unknown option '--num-episode'; known: --help, ")
+    assert message.endswith("(nearest: --num-episodes)")
+    assert "--learner.learning-rate" in message
+
+
+def test_a_short_option_that_does_not_exist_is_unknown_too():
+    assert mistake("a -q").startswith("unknown option '-q'; known: --help, ")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_a_value_of_the_wrong_type_is_named_with_what_the_option_takes(encoding, monkeypatch):
+    # tyro draws its boxes with other characters on a terminal that has no Unicode.
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+    assert mistake("a --num-episodes many") == "'many' is no value for --num-episodes INT"
+    assert mistake("a --learner.learning-rate fast") == "'fast' is no value for --learner.learning-rate FLOAT"
+
+
+def test_a_value_that_is_no_choice_gets_the_choices_and_the_nearest(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")  # a narrow terminal breaks no message
+    assert mistake("a --predictor mpl") == (
+        "unknown value of --predictor 'mpl'; known: action_gru, mlp, open_loop (nearest: mlp)"
+    )
+
+
+def test_what_is_missing_or_too_much_is_named():
+    assert "--num-episodes" in mistake("a --num-episodes")
+    assert "NAME" in mistake("--is-loud")
+    assert "b" in mistake("a b").split(";")[0].split()
+
+
+def test_a_value_outside_its_range_names_option_and_range():
+    within("--seed", 0, 0, 10)
+    within("--seed", 10, 0, 10)
+    with pytest.raises(NdigoError, match=r"^--seed 11: must be from 0 to 10$"):
+        within("--seed", 11, 0, 10)
