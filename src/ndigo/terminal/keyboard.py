@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import sys
 import termios
@@ -17,6 +18,7 @@ SEQUENCES = {
     for letter, name in {"A": "up", "B": "down", "C": "right", "D": "left"}.items()
 }
 NAMES = {"\x1b": "escape", " ": "space", "\x04": "escape", "": "escape"}  # Ctrl-D and a closed terminal leave too
+UNFINISHED = re.compile(r"\x1b(O|\[[0-9;]*)?")
 ESCAPE_SECONDS = 0.05  # the rest of an arrow's sequence follows within this; after a bare Escape nothing does
 
 
@@ -36,9 +38,11 @@ def keys() -> Iterator[Callable[[], str]]:
 
 
 def _next_key(terminal: int) -> str:
-    key = os.read(terminal, 1).decode(errors="ignore")
-    while key == "\x1b" or (key.startswith("\x1b") and not key[-1].isalpha() and key[-1] != "~") or key == "\x1bO":
-        if not select.select([terminal], [], [], ESCAPE_SECONDS)[0]:
-            break
-        key += os.read(terminal, 1).decode(errors="ignore")
+    key = _read(terminal)
+    while UNFINISHED.fullmatch(key) and select.select([terminal], [], [], ESCAPE_SECONDS)[0]:
+        key += _read(terminal)
     return SEQUENCES.get(key) or NAMES.get(key) or key.lower()
+
+
+def _read(terminal: int) -> str:
+    return os.read(terminal, 1).decode(errors="ignore")

@@ -1,0 +1,74 @@
+"""What the README and CONTRIBUTING print is true: their commands and snippets run as printed."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from person import Person
+
+import ndigo.commands
+from ndigo.cli import main
+from ndigo.commands import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+SHELL = [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()]
+NDIGO = [line for line in SHELL if line.startswith("ndigo ")]
+PYTHON = [text for language, text in BLOCKS if language == "python"]
+
+
+def test_every_block_is_of_a_kind_that_is_checked():
+    assert {language for language, _ in BLOCKS} == {"sh", "python", "text"}
+    assert NDIGO
+    assert PYTHON
+
+
+def test_every_command_that_is_not_ndigos_is_run_by_ci():
+    in_ci = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert [line for line in SHELL if line not in NDIGO and line not in in_ci] == []
+
+
+@pytest.mark.parametrize("line", [line for line in NDIGO if not line.startswith("ndigo play")])
+def test_ndigo_commands_run_as_printed(line, capsys):
+    assert main(shlex.split(line)[1:]) == 0
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", [line for line in NDIGO if line.startswith("ndigo play")])
+def test_play_runs_as_printed(line):
+    with Person(*shlex.split(line)[1:]) as person:
+        person.wait_for("step 0 of 400")
+        person.press("q")
+        assert person.leave()[0] == 0
+
+
+@pytest.mark.parametrize("snippet", PYTHON, ids=range(len(PYTHON)))
+def test_python_snippets_run_as_printed(snippet, capsys):
+    exec(compile(snippet, "README.md", "exec"), {"__name__": "readme"})
+
+
+def test_the_picture_is_what_the_command_above_it_draws(capsys):
+    (picture,) = [text for language, text in BLOCKS if language == "text"]
+    assert main(["worlds", "exp1"]) == 0
+    assert capsys.readouterr().out == picture
+
+
+def test_the_command_table_has_every_command():
+    assert re.findall(r"^\| `ndigo (\w+)", README, re.MULTILINE) == list(COMMANDS)
+
+
+def test_the_command_that_contributing_adds_works(tmp_path, monkeypatch, capsys):
+    (source,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL | re.MULTILINE)
+    (tmp_path / "count.py").write_text(source)
+    monkeypatch.setattr(ndigo.commands, "__path__", [*ndigo.commands.__path__, str(tmp_path)])
+    monkeypatch.setitem(COMMANDS, "count", "count the free cells of a world")
+    assert main(["count", "exp1", "--times", "2"]) == 0
+    assert capsys.readouterr().out == f"{2 * 225}\n"
+    assert main(["count", "exp1", "--times", "0"]) == 2
+
+
+def test_every_link_to_a_file_leads_somewhere():
+    links = re.findall(r"\]\((?!http)([^)#]+)", README)
+    assert [link for link in links if not (ROOT / link).exists()] == []
