@@ -33,6 +33,7 @@ class Motion:
     """One object as the oracle sees it: the cells it may be in and how its mass moves over them."""
 
     is_blocking: bool
+    is_still: bool  # never leaves the cell it started in
     cells: Int[np.ndarray, " S"]  # flat cells of its rooms
     prior: Float[np.ndarray, "D S"]  # before o_0
     carry: Carry
@@ -60,7 +61,13 @@ def motion_of(grid: Grid, i: int) -> Motion:
     num_directions = 4 if o.kind == "bouncing" else 1
     is_start = np.isin(cells, np.asarray(places.start_cells)).astype(np.float32)
     prior = np.tile(is_start / is_start.sum() / num_directions, (num_directions, 1))
-    return Motion(is_blocking=o.is_blocking, cells=cells, prior=prior, carry=_CARRY[o.kind](room, beside))
+    return Motion(
+        is_blocking=o.is_blocking,
+        is_still=o.kind == "fixed",
+        cells=cells,
+        prior=prior,
+        carry=_CARRY[o.kind](room, beside),
+    )
 
 
 def _times(f: Array, matrix: np.ndarray) -> Array:

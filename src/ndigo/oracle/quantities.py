@@ -1,0 +1,106 @@
+"""Exact quantities along a trajectory: what there is to know, what a frame taught, what rewards pay.
+
+All in nats, with b_t the exact belief and L_{t+k|t} the exact predictive loss:
+
+    entropy         H[b^i_t], about the object's cell
+    discovery loss  -ln b^i_t(true cell)                      the floor under any probe
+    gain            KL(b^i_t || b^i_t before o_t)             Bayesian surprise of frame t
+    table           loss_tk[t, k-1] = L_{t+k|t}
+    NDIGO-H         r_{t+H-1} = L_{t+H|t-1} - L_{t+H|t}
+    PE              r_t = L_{t+1|t}
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import rel_entr
+from jaxtyping import Array, Float, Int, UInt8
+
+from ndigo.oracle.filter import Belief, Filter, views_of
+from ndigo.oracle.predictive import Nats, predict_nats
+
+
+class Knowledge(eqx.Module):
+    """What the exact filter knew at each frame o_0 ... o_T, per object."""
+
+    entropy: Float[Array, "T+1 N"]
+    discovery_loss: Float[Array, "T+1 N"]
+    gain: Float[Array, "T+1 N"]
+
+
+def knowledge(
+    filter_: Filter, a_t: Int[Array, " T"], o_t: UInt8[Array, "T+1 V V C"], objects: Int[Array, "T+1 N 2"]
+) -> Knowledge:
+    """The filter's knowledge along an episode; `objects` are the true cells, as `Truth.objects`."""
+    tables = filter_.tables
+    b_t = filter_.run(a_t, o_t)
+    before = _before(filter_, b_t, a_t)
+    cells = objects @ jnp.array([tables.stride, 1])
+    p_true = [
+        (f * m.here(cells[:, i])).sum(axis=(1, 2)) for i, (m, f) in enumerate(zip(tables.motions, b_t.objects, strict=True))
+    ]
+    gain = [rel_entr(f, prior).sum(axis=(1, 2)) for f, prior in zip(b_t.objects, before.objects, strict=True)]
+    return Knowledge(
+        entropy=jax.vmap(filter_.entropy)(b_t),
+        discovery_loss=-jnp.log(jnp.stack(p_true, axis=-1)),
+        gain=jnp.stack(gain, axis=-1),
+    )
+
+
+def _before(filter_: Filter, b_t: Belief, a_t: Int[Array, " T"]) -> Belief:
+    """The beliefs just before each frame."""
+    predicted = jax.vmap(filter_.predict)(jax.tree.map(lambda leaf: leaf[:-1], b_t), a_t)
+    return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), filter_.prior, predicted)
+
+
+def ideal_table(
+    filter_: Filter, b_t: Belief, a_t: Int[Array, " T"], o_t: UInt8[Array, "T+1 V V C"], K: int
+) -> Nats:
+    """The exact loss_tk[t, k-1] = L_{t+k|t}: `frame` [T, K] and, by channel, `channels` [T, K, C].
+
+    Takes the T+1 beliefs of the frames, from `Filter.run` or carried into a window. NaN where the
+    trajectory has no frame t+k.
+    """
+    tables, T = filter_.tables, a_t.shape[0]
+    ahead = jnp.arange(T)[:, None] + jnp.arange(K)  # a_{t+k-1} stands at t+k-1, its frame one later
+    is_real = ahead < T
+    seen = jax.vmap(lambda o: views_of(tables, o))(o_t)
+    a = jnp.where(is_real, a_t[jnp.minimum(ahead, T - 1)], 0)
+    later = jnp.minimum(ahead + 1, T)
+    first = jax.tree.map(lambda leaf: leaf[:-1], b_t)
+    table = jax.vmap(lambda b, *x: predict_nats(tables, b, *x))(first, a, b_t.agent[later], seen[later])
+    return Nats(
+        frame=jnp.where(is_real, table.frame, jnp.nan),
+        channels=jnp.where(is_real[..., None], table.channels, jnp.nan),
+    )
+
+
+def ideal_ndigo(loss_tk: Float[Array, "T K ..."], H: int) -> Float[Array, "T ..."]:
+    """r_{t+H-1} = L_{t+H|t-1} - L_{t+H|t}, for whole frames or by channel; the first H steps pay 0."""
+    num_paid = max(loss_tk.shape[0] - H, 0)
+    r_later = loss_tk[:num_paid, H] - loss_tk[1 : num_paid + 1, H - 1]
+    return jnp.concatenate([jnp.zeros_like(loss_tk[: loss_tk.shape[0] - num_paid, 0]), r_later])
+
+
+def ideal_prediction_error(loss_tk: Float[Array, "T K ..."]) -> Float[Array, "T ..."]:
+    """r_t = L_{t+1|t}."""
+    return loss_tk[:, 0]
+
+
+def expected_ndigo(filter_: Filter, b_t: Belief, a_t: Int[Array, " T"], H: int) -> Float[Array, "T N"]:
+    """What NDIGO-H pays on average for each object, given the history that ends with the frame it pays for.
+
+        E[r_{t+H-1} | h_t, a_t, ..., a_{t+H-1}] = KL(P_{t+H|t} || P_{t+H|t-1}) >= 0
+
+    The same mean as `ideal_ndigo` by channel, without the luck of the frame o_{t+H}.
+    """
+    tables, T = filter_.tables, a_t.shape[0]
+    num_paid = max(T - H, 0)
+    actions = a_t[jnp.arange(num_paid)[:, None] + jnp.arange(H + 1)]  # a_{t-1} ... a_{t+H-1}
+    look = jax.vmap(lambda b, a: predict_views(tables, b, a))
+    after = look(jax.tree.map(lambda leaf: leaf[1 : num_paid + 1], b_t), actions[:, 1:])
+    before = look(jax.tree.map(lambda leaf: leaf[:num_paid], b_t), actions)
+    gains = rel_entr(after, before).sum(axis=-1)
+    return jnp.concatenate([jnp.zeros((T - num_paid, gains.shape[1])), gains])
