@@ -1,0 +1,1 @@
+"""What `benchmarks/worlds.py` compares: one file per library, each importing its library only to run."""
