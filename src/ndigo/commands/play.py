@@ -29,7 +29,7 @@ class Arguments:
     name: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="WORLD")]
     """An experiment (exp1) or a world (maze)."""
     blind: bool = False
-    """Hide the map: play with what the agent has."""
+    """Start with the map hidden: play with what the agent has."""
     view: int = 5
     """Side of the agent's view, odd."""
     steps: int = 400
@@ -99,7 +99,7 @@ def run(args: Arguments) -> None:
                 break
             if key == "r":
                 game.restart()
-            elif key == "m" and not args.blind:
+            elif key == "m":
                 is_map_shown = not is_map_shown
             elif (action := MOVES.get(key, key)) in world.actions:
                 game.act(action)

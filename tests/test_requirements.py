@@ -1,0 +1,38 @@
+"""The lock belongs to pyproject.toml: everything asked for is pinned with hashes, and no host is named."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+LOCK = (ROOT / "requirements.lock").read_text()
+PINS = re.findall(r"^([\w.-]+)==([^ ]+)(.*?)(?=^\S|\Z)", LOCK, re.DOTALL | re.MULTILINE)
+
+
+def asked_for(requirements: list[str]) -> list[Requirement]:
+    """The requirements, with those of our own extras in place of `ndigo[...]`."""
+    found = []
+    for requirement in map(Requirement, requirements):
+        if requirement.name == PROJECT["name"]:
+            found += [r for e in requirement.extras for r in asked_for(PROJECT["optional-dependencies"][e])]
+        else:
+            found.append(requirement)
+    return found
+
+
+def test_every_requirement_is_locked_to_a_version_it_allows():
+    versions: dict[str, list[str]] = {}
+    for name, version, _ in PINS:
+        versions.setdefault(canonicalize_name(name), []).append(version)
+    for requirement in asked_for([*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]):
+        locked = versions[canonicalize_name(requirement.name)]
+        assert all(requirement.specifier.contains(version) for version in locked), requirement
+
+
+def test_every_pin_has_hashes_and_nothing_names_a_host():
+    assert all("--hash=sha256:" in rest for _, _, rest in PINS)
+    assert not re.search(r"https?:|file:|--index-url|--find-links", LOCK)
