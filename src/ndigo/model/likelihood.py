@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import unknown_name
@@ -76,17 +77,20 @@ class Likelihood:
 
     def _split(self, channels: Array) -> tuple[Array, Array]:
         """The channels of axis -2, binary and one-hot ones apart."""
-        order = jnp.arange(len(self.is_one_hot))
-        is_one_hot = [i for i, one_hot in enumerate(self.is_one_hot) if one_hot]
-        is_binary = [i for i, one_hot in enumerate(self.is_one_hot) if not one_hot]
-        return channels[..., order[jnp.array(is_binary, int)], :], channels[..., order[jnp.array(is_one_hot, int)], :]
+        binary, one_hot = self._indices
+        return channels[..., np.array(binary, int), :], channels[..., np.array(one_hot, int), :]
 
     def _merge(self, binary: Array, one_hot: Array) -> Array:
         """Values of the binary and the one-hot channels, back in the world's order on the last axis."""
+        order = [c for part in self._indices for c in part]
         both = jnp.concatenate([binary, one_hot], axis=-1)
-        order = [i for i, is_it in enumerate(self.is_one_hot) if not is_it]
-        order += [i for i, is_it in enumerate(self.is_one_hot) if is_it]
-        return both if order == sorted(order) else both[..., jnp.argsort(jnp.array(order))]
+        return both if order == sorted(order) else both[..., np.argsort(order)]
+
+    @property
+    def _indices(self) -> tuple[list[int], list[int]]:
+        """Which channels are binary, and which one-hot."""
+        channels = range(len(self.is_one_hot))
+        return [c for c in channels if not self.is_one_hot[c]], [c for c in channels if self.is_one_hot[c]]
 
 
 def make_likelihood(name: str, view: int, kinds: Sequence[str]) -> Likelihood:

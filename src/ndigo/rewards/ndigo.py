@@ -30,7 +30,7 @@ def is_paid(T: int, H: int, start: Int[Array, "*B"]) -> Bool[Array, "T *B"]:
     have one, but outside the window: they are unknown, which is not 0.
     """
     t = jnp.arange(T).reshape(T, *(1,) * start.ndim)
-    return (t >= H) | (start == 0)
+    return (t >= H) | (start + t < H)
 
 
 def make_ndigo(H: int) -> IntrinsicReward:

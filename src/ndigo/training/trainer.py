@@ -19,6 +19,7 @@ from ndigo.agent import Rows, actor_epsilons, make_replay, window_starts
 from ndigo.config import Config
 from ndigo.evaluation.glass_box import discovery_loss, object_cells
 from ndigo.evaluation.visits import in_view, visits
+from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.acting import cut_windows, run_episode
 from ndigo.training.learner import Learner, LearnerState, Numbers, Params, make_learner
@@ -63,13 +64,14 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
 
     def collect(key: Array, params: Params) -> Window:
         """One episode per actor, as replay rows."""
+        lowered = lower(params, config.precision)
 
         def episode(key: Array, epsilon: Array) -> Window:
-            frames, last = run_episode(world, params, key, epsilon)
+            frames, last = run_episode(world, lowered, key, epsilon)
             return cut_windows(frames, last, config.window)
 
         windows = jax.vmap(episode)(jax.random.split(key, config.actors), epsilons)
-        return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), windows)
+        return jax.tree.map(lambda x: lax.collapse(x, 0, 2), windows)
 
     def init(key: Array) -> TrainState:
         key_learner, key_run = jax.random.split(key)
@@ -95,9 +97,11 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
 
     def run_chunk(state: TrainState) -> tuple[TrainState, Numbers]:
         state, numbers = lax.scan(run_round, state, None, length=config.rounds_per_chunk)
-        return state, jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), numbers)
+        return state, jax.tree.map(lambda x: lax.collapse(x, 0, 2), numbers)
 
     def evaluate(params: Params, key: Array) -> Evaluation:
+        params = lower(params, config.precision)
+
         def watch(state, b_t):
             is_visible = in_view(world, world.observe(state))
             if params.probe is None:

@@ -1,0 +1,109 @@
+"""The Q-network and its loss, against a float64 loop and by what may and may not move it."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from random_windows import random_window
+from reference.retrace import h, h_inverse, retrace
+
+from ndigo.agent import QNetwork, actor_epsilons, q_loss
+
+T, B, A = 6, 2, 3
+GAMMA, LAMBDA = 0.99, 0.97
+
+
+def q_network(seed: int) -> QNetwork:
+    network = QNetwork(jax.random.key(seed), shape=(3, 3, 2), num_actions=A, num_features=8, state_size=4, num_hidden=8)
+    # Larger last layers: values that differ by more than rounding.
+    return jax.tree.map(lambda x: 4 * x, network)
+
+
+@pytest.fixture(scope="module")
+def setting():
+    window = random_window(jax.random.key(2), T=T, streams=(B,))
+    mu_t = jax.random.uniform(jax.random.key(3), (T, B), minval=0.1, maxval=1.0)
+    window = eqx.tree_at(lambda w: w.mu_t, window, mu_t)
+    return q_network(0), q_network(1), window, jax.random.normal(jax.random.key(4), (T, B))
+
+
+@jax.jit
+def loss_of(online, target, window, r_t, is_known):
+    return q_loss(online, target, window, r_t, is_known, gamma=GAMMA, lambda_=LAMBDA)
+
+
+def test_dueling_heads_are_the_value_plus_what_is_better_than_average():
+    network = q_network(0)
+    h_t = jax.random.normal(jax.random.key(1), (5, 4))
+    np.testing.assert_allclose(network.heads(h_t).mean(axis=-1), network.value(h_t)[:, 0], rtol=1e-4, atol=1e-5)
+    advantage = network.advantage(h_t)
+    q = network.heads(h_t)
+    np.testing.assert_allclose(q - q[:, :1], advantage - advantage[:, :1], rtol=1e-4, atol=1e-4)
+
+
+def test_loss_equals_a_float64_loop_over_streams_and_steps(setting):
+    online, target, window, r_t = setting
+    q, target_q = np.asarray(online.unroll(window)), np.asarray(target.unroll(window))
+    errors = []
+    for b in range(B):
+        raw = h_inverse(target_q[:, b])
+        a = np.asarray(window.a_t[:, b])
+        greedy = q[:, b].argmax(axis=-1)
+        c_t = LAMBDA * np.minimum(1, (greedy[:-1] == a) / np.asarray(window.mu_t[:, b], np.float64))
+        steps = np.arange(T)
+        G = retrace(np.asarray(r_t[:, b]), raw[np.arange(T + 1), greedy], raw[steps, a], c_t, GAMMA)
+        errors.append(h(G) - q[steps, b, a])
+    ours = loss_of(online, target, window, r_t, jnp.ones((T, B), bool))
+    assert float(ours) == pytest.approx(0.5 * np.mean(np.square(errors)), rel=1e-4)
+
+
+def test_step_of_unknown_reward_has_no_effect_on_the_gradient(setting):
+    """Whatever stands there, the loss and its gradient are those of the other steps."""
+    online, target, window, r_t = setting
+    is_known = jnp.broadcast_to(jnp.arange(T)[:, None] >= 2, (T, B))
+    value_and_grad = jax.jit(jax.value_and_grad(loss_of))
+    one = value_and_grad(online, target, window, r_t, is_known)
+    other = value_and_grad(online, target, window, r_t.at[:2].set(1e3), is_known)
+    jax.tree.map(np.testing.assert_array_equal, one, other)
+    paid_zero = value_and_grad(online, target, window, r_t.at[:2].set(0.0), jnp.ones((T, B), bool))
+    assert float(paid_zero[0]) != float(one[0]), "unknown is not 0"
+
+
+def test_window_of_unknown_rewards_alone_has_no_loss(setting):
+    online, target, window, r_t = setting
+    assert loss_of(online, target, window, r_t, jnp.zeros((T, B), bool)) == 0
+
+
+def test_only_the_online_network_learns_and_the_reward_is_a_number(setting):
+    online, target, window, r_t = setting
+    is_known = jnp.ones((T, B), bool)
+    into_online, into_target, into_reward = jax.jit(jax.grad(loss_of, argnums=(0, 1, 3), allow_int=True))(
+        online, target, window, r_t, is_known
+    )
+    assert any(np.any(x) for x in jax.tree.leaves(into_online))
+    assert not any(np.any(x) for x in jax.tree.leaves(into_target))
+    assert not np.any(into_reward)
+
+
+def test_last_frame_bootstraps(setting):
+    """The frame after the last action counts, because episodes are truncated and never terminate."""
+    online, target, window, r_t = setting
+    is_known = jnp.ones((T, B), bool)
+    other = eqx.tree_at(lambda w: w.o_t, window, window.o_t.at[-1].set(1 - window.o_t[-1]))
+    assert loss_of(online, target, window, r_t, is_known) != loss_of(online, target, other, r_t, is_known)
+
+
+def test_values_start_from_the_stored_state(setting):
+    online, _, window, _ = setting
+    other = eqx.tree_at(lambda w: w.q_state, window, window.q_state + 1)
+    assert (online.unroll(window)[0] != online.unroll(other)[0]).all()
+
+
+def test_epsilons_fall_from_0_4_as_in_ape_x():
+    epsilons = np.asarray(actor_epsilons(8))
+    np.testing.assert_allclose(epsilons, [0.4 ** (1 + i) for i in range(8)], rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(actor_epsilons(100))[[0, 99]], [0.4, 0.4**8], rtol=1e-5)
+    np.testing.assert_allclose(actor_epsilons(1), [0.4])

@@ -1,0 +1,94 @@
+"""-ln p of frames against sums written by hand in float64."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ndigo.errors import NdigoError
+from ndigo.model import make_likelihood
+
+KINDS = ["one_hot", "binary", "one_hot", "binary"]  # not sorted by kind: the order must survive
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-np.asarray(x, np.float64)))
+
+
+def softmax(x):
+    x = np.exp(np.asarray(x, np.float64))
+    return x / x.sum()
+
+
+def frame(view: int, kinds, rng) -> np.ndarray:
+    """A random frame; a one-hot channel is empty now and then."""
+    o = np.zeros((view * view, len(kinds)), np.uint8)
+    for c, kind in enumerate(kinds):
+        if kind == "binary":
+            o[:, c] = rng.integers(2, size=view * view)
+        elif (where := rng.integers(view * view + 1)) < view * view:
+            o[where, c] = 1
+    return o.reshape(view, view, len(kinds))
+
+
+def nats_by_hand(logits: np.ndarray, o: np.ndarray, kinds) -> np.ndarray:
+    """Logits hold the binary channels first, then the one-hot ones with "absent" last."""
+    view = o.shape[0]
+    flat = o.reshape(view * view, -1)
+    at, nats = 0, np.zeros(len(kinds))
+    for c in sorted(range(len(kinds)), key=lambda c: kinds[c] == "one_hot"):
+        size = view * view + (kinds[c] == "one_hot")
+        part, at = logits[at : at + size], at + size
+        if kinds[c] == "binary":
+            p = sigmoid(part)
+            nats[c] = -np.log(np.where(flat[:, c] == 1, p, 1 - p)).sum()
+        else:
+            nats[c] = -np.log(softmax(part)[flat[:, c].argmax() if flat[:, c].any() else view * view])
+    assert at == len(logits)
+    return nats
+
+
+@pytest.mark.parametrize("name", ["categorical", "bernoulli"])
+@pytest.mark.parametrize("kinds", [KINDS, ["binary"], ["one_hot"], ["binary", "one_hot", "one_hot"]], ids=str)
+def test_nats_are_minus_ln_p_in_the_order_of_the_channels(name, kinds):
+    likelihood = make_likelihood(name, 3, kinds)
+    rng = np.random.default_rng(0)
+    o = np.stack([frame(3, kinds, rng) for _ in range(20)])
+    logits = 2 * rng.normal(size=(20, likelihood.num_outputs))
+    nats = likelihood.nats(jnp.asarray(logits, jnp.float32), likelihood.target(jnp.asarray(o)))
+    as_read = kinds if name == "categorical" else ["binary"] * len(kinds)
+    expected = [nats_by_hand(row, frame_, as_read) for row, frame_ in zip(logits, o, strict=True)]
+    np.testing.assert_allclose(nats, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["categorical", "bernoulli"])
+def test_probabilities_of_all_frames_sum_to_one(name):
+    """Every frame of a 2x2 view with one binary and one object channel; `bernoulli` allows several objects."""
+    likelihood = make_likelihood(name, 2, ["binary", "one_hot"])
+    logits = jax.random.normal(jax.random.key(0), (likelihood.num_outputs,))
+    walls = list(itertools.product([0, 1], repeat=4))
+    objects = [*np.eye(4, dtype=int), np.zeros(4, int)] if name == "categorical" else walls
+    frames = np.array([np.stack([w, o], axis=-1).reshape(2, 2, 2) for w in walls for o in objects], np.uint8)
+    p = np.exp(-np.asarray(likelihood.nats(logits, likelihood.target(jnp.asarray(frames)))).sum(axis=-1))
+    assert p.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_probabilities_to_look_at_are_those_of_the_nats():
+    """The chance of each cell, from the logits by hand, in the channels' order."""
+    likelihood = make_likelihood("categorical", 2, KINDS)
+    logits = jnp.arange(18.0) / 4
+    p = np.asarray(likelihood.probabilities(logits))
+    assert p.shape == (2, 2, 4)
+    np.testing.assert_allclose(p[..., 1].ravel(), sigmoid(np.arange(0, 4) / 4), rtol=1e-5)
+    np.testing.assert_allclose(p[..., 3].ravel(), sigmoid(np.arange(4, 8) / 4), rtol=1e-5)
+    np.testing.assert_allclose(p[..., 0].ravel(), softmax(np.arange(8, 13) / 4)[:4], rtol=1e-5)
+    np.testing.assert_allclose(p[..., 2].ravel(), softmax(np.arange(13, 18) / 4)[:4], rtol=1e-5)
+
+
+def test_unknown_likelihood_names_the_known_ones():
+    with pytest.raises(NdigoError, match=r"unknown likelihood 'categorial'; known: bernoulli, categorical"):
+        make_likelihood("categorial", 5, ["binary"])

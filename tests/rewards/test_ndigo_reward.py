@@ -1,0 +1,97 @@
+"""NDIGO-H on tables whose entries encode their index: loss_tk = 100 t + k, so a slip shows its size."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ndigo.errors import NdigoError
+from ndigo.rewards import make_ndigo, make_reward, ndigo_reward
+from ndigo.rewards.ndigo import is_paid
+
+HORIZONS = [1, 2, 3, 4, 5, 10]
+
+
+def index_table(T: int, K: int) -> np.ndarray:
+    """Squared, so that every pair of entries has a difference of its own; 0 beyond the window."""
+    t, k = np.arange(T)[:, None], np.arange(1, K + 1)
+    return np.where(t + k <= T, (100 * t + k) ** 2, 0).astype(np.float32)
+
+
+@pytest.mark.parametrize("H", HORIZONS)
+@pytest.mark.parametrize("T", [1, 2, 4, 5, 10, 11, 12, 25])
+def test_step_t_plus_h_minus_1_earns_the_loss_before_minus_the_loss_after_frame_t(H, T):
+    loss_tk = index_table(T, max(10, H + 1))
+    expected = np.zeros(T)
+    for t in range(1, T):
+        if t + H <= T:
+            expected[t + H - 1] = loss_tk[t - 1, H] - loss_tk[t, H - 1]  # L[t+H | t-1] - L[t+H | t]
+    r_t = ndigo_reward(jnp.asarray(loss_tk), H)
+    assert r_t.shape == (T,)
+    np.testing.assert_array_equal(r_t, expected)
+
+
+@pytest.mark.parametrize("H", HORIZONS)
+def test_both_losses_of_a_reward_are_of_the_same_frame(H):
+    """A table that depends on the frame t+k alone pays nothing: what nobody can predict cancels."""
+    T, K = 30, 11
+    noise = np.random.default_rng(0).random(T + 1).astype(np.float32)
+    t, k = np.arange(T)[:, None], np.arange(1, K + 1)
+    loss_tk = np.where(t + k <= T, noise[np.minimum(t + k, T)], 0)
+    np.testing.assert_array_equal(ndigo_reward(jnp.asarray(loss_tk), H), 0)
+
+
+def test_reward_is_split_by_channel_and_stream_as_the_table_is():
+    loss_tk = np.random.default_rng(0).random((9, 5, 3, 2)).astype(np.float32)
+    r_tc = ndigo_reward(jnp.asarray(loss_tk), 2)
+    for b, c in np.ndindex(3, 2):
+        np.testing.assert_array_equal(r_tc[:, b, c], ndigo_reward(jnp.asarray(loss_tk[..., b, c]), 2))
+
+
+@pytest.mark.parametrize("H", HORIZONS)
+def test_first_steps_of_an_episode_are_known_to_earn_nothing(H):
+    assert is_paid(25, H, jnp.int32(0)).all()
+    np.testing.assert_array_equal(ndigo_reward(jnp.asarray(index_table(25, 11)), H)[:H], 0)
+
+
+@pytest.mark.parametrize("H", HORIZONS)
+def test_first_steps_of_any_later_window_are_unknown(H):
+    np.testing.assert_array_equal(is_paid(25, H, jnp.int32(100)), np.arange(25) >= H)
+
+
+@pytest.mark.parametrize("start", [1, 2, 3, 4, 5])
+def test_step_of_a_window_is_known_if_the_episode_has_no_pair_or_the_window_holds_it(start):
+    H, T = 4, 12
+    known = [start + t < H or t >= H for t in range(T)]
+    np.testing.assert_array_equal(is_paid(T, H, jnp.int32(start)), known)
+
+
+def test_windows_of_a_batch_are_known_each_by_its_own_start():
+    known = is_paid(6, 4, jnp.array([0, 100, 0]))
+    np.testing.assert_array_equal(known, np.stack([np.ones(6), np.arange(6) >= 4, np.ones(6)], axis=-1))
+
+
+@pytest.mark.parametrize("H", HORIZONS)
+def test_windows_together_pay_an_episode_once(H):
+    """What every window knows agrees with the whole episode's rewards; unknown steps are those without a pair."""
+    S, T = 30, 12
+    loss_tk = index_table(S, 11)
+    whole = np.asarray(ndigo_reward(jnp.asarray(loss_tk), H))
+    for start in (0, 12, 18):
+        window = np.where(np.arange(T)[:, None] + np.arange(1, 12) <= T, loss_tk[start : start + T], 0)
+        r_t = np.asarray(ndigo_reward(jnp.asarray(window), H))
+        known = np.asarray(is_paid(T, H, jnp.int32(start)))
+        np.testing.assert_array_equal(r_t[known], whole[start : start + T][known])
+
+
+@pytest.mark.parametrize("H", HORIZONS)
+def test_ndigo_asks_for_a_table_that_looks_h_plus_1_ahead(H):
+    assert make_reward(f"ndigo-{H}").num_ahead == H + 1
+    with pytest.raises(ValueError, match=f"{H + 1} steps ahead of a table"):
+        ndigo_reward(jnp.zeros((30, H)), H)
+
+
+def test_horizon_below_one_is_refused():
+    with pytest.raises(NdigoError, match="ndigo-0: the horizon H must be a whole number of at least 1"):
+        make_ndigo(0)

@@ -1,0 +1,99 @@
+"""All rewards by name: what each may be asked for, and what all have in common."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from random_windows import random_window
+
+from ndigo.errors import NdigoError
+from ndigo.model import WorldModel, init_world_model, make_likelihood
+from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
+from ndigo.types import Seen
+
+
+def tiny_model(reward: IntrinsicReward, seed: int = 0) -> WorldModel:
+    return init_world_model(
+        jax.random.key(seed),
+        shape=(3, 3, 2),
+        num_actions=3,
+        likelihood=make_likelihood("categorical", 3, ["binary", "one_hot"]),
+        predictor=None if reward.trains_belief else "open_loop",
+        num_ahead=max(3, reward.num_ahead),
+        num_features=8,
+        belief_size=4,
+        num_hidden=8,
+    )
+
+
+def pay(reward: IntrinsicReward, window):
+    model = tiny_model(reward)
+    params, memory = reward.init(jax.random.key(1), model), reward.remember(model)
+    return jax.jit(lambda window: reward.pay(params, memory, model, model.look(window)))(window)
+
+
+@pytest.mark.parametrize("name", REWARDS)
+def test_every_reward_pays_every_step_of_every_stream(name):
+    reward = make_reward(name)
+    T = reward.num_ahead + 3
+    paid = pay(reward, random_window(jax.random.key(2), T=T, streams=(2,)))
+    assert paid.r_t.shape == paid.is_known.shape == (T, 2)
+    assert paid.is_known.dtype == bool
+    assert paid.loss.shape == ()
+    assert np.isfinite(paid.r_t).all()
+    if paid.r_tc is not None:
+        assert paid.r_tc.shape == (T, 2, 2)
+        np.testing.assert_allclose(paid.r_tc.sum(axis=-1), paid.r_t, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", REWARDS)
+def test_no_reward_reads_the_truth(name):
+    reward = make_reward(name)
+    window = random_window(jax.random.key(2), T=reward.num_ahead + 3)
+    scrambled = type(window)(**(vars(window) | {"cells": window.cells * 0 - 7}))
+    jax.tree.map(np.testing.assert_array_equal, pay(reward, window), pay(reward, scrambled))
+
+
+def test_prediction_error_is_the_loss_one_step_ahead():
+    loss_tk = (100 * jnp.arange(6)[:, None] + jnp.arange(1, 4))[..., None].astype(jnp.float32)
+    window = random_window(jax.random.key(0), T=6)
+    seen = Seen(window=window, z_t=jnp.zeros(7), b_t=jnp.zeros(7), loss_tk=loss_tk)
+    paid = make_reward("pe").pay(None, None, None, seen)
+    np.testing.assert_array_equal(paid.r_t, 100 * np.arange(6) + 1)
+    assert paid.is_known.all()
+
+
+def test_random_pays_nothing_and_acts_at_random():
+    reward = make_reward("random")
+    assert reward.acts_at_random
+    np.testing.assert_array_equal(pay(reward, random_window(jax.random.key(0), T=6)).r_t, 0)
+
+
+@pytest.mark.parametrize("name", ["random", "pe", "pg", "icm", "ndigo-1", "ndigo-7", "ndigo-40"])
+def test_reward_is_made_by_its_name(name):
+    assert make_reward(name).name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ndigo", "write ndigo-H with a whole horizon H of at least 1, such as ndigo-4"),
+        ("ndigo-", "write ndigo-H"),
+        ("ndigo-1.5", "write ndigo-H"),
+        ("ndigo--2", "write ndigo-H"),
+        ("ndigo-0", "at least 1"),
+        ("curiosity", "unknown reward 'curiosity'; known: icm, ndigo-1"),
+        ("ncm", r"nearest: icm"),
+    ],
+)
+def test_bad_name_is_one_clear_error(name, message):
+    with pytest.raises(NdigoError, match=message):
+        make_reward(name)
+
+
+def test_reward_that_reads_predictions_says_so_when_there_are_none():
+    seen = Seen(window=random_window(jax.random.key(0), T=4), z_t=jnp.zeros(5), b_t=jnp.zeros(5), loss_tk=None)
+    with pytest.raises(ValueError, match="reads predictions"):
+        make_reward("pe").pay(None, None, None, seen)

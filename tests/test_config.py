@@ -1,0 +1,91 @@
+"""Settings: what the presets promise and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ndigo.config import PRESETS, Config, preset
+from ndigo.errors import NdigoError
+
+# The appendix of the paper, read from its text; K, H and likelihood corrections stand in docs/deviations.md.
+APPENDIX = {
+    "predictor": "mlp",
+    "num_ahead": 10,
+    "belief_size": 128,
+    "num_features": 256,
+    "predictor_hidden": 64,
+    "head_hidden": 128,
+    "probe_hidden": 64,
+    "model_rate": 5e-4,
+    "agent_rate": 1e-4,
+    "probe_rate": 5e-4,
+    "batch": 256,
+    "window": 100,
+    "gamma": 0.99,
+    "lambda_": 0.97,
+    "target_period": 1024,
+    "actors": 100,
+    "updates_per_round": 100,
+    "replay_steps": 1_000_000,
+    "seeds": 10,
+}
+
+
+def test_paper_preset_holds_the_numbers_of_the_appendix():
+    ours = dataclasses.asdict(PRESETS["paper"])
+    assert {name: ours[name] for name in APPENDIX} == APPENDIX
+
+
+def test_cpu_preset_trains_one_seed():
+    assert PRESETS["cpu"].seeds == 1
+
+
+def test_preset_takes_changes_and_leaves_the_rest():
+    config = preset("cpu", reward="pe", batch=7)
+    assert (config.reward, config.batch) == ("pe", 7)
+    assert dataclasses.replace(config, reward="ndigo-4", batch=PRESETS["cpu"].batch) == PRESETS["cpu"]
+
+
+def test_settings_cannot_change_during_a_run():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Config().batch = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"batch": 0}, "batch 0: must be at least 1"),
+        ({"num_ahead": -1}, "num_ahead -1: must be at least 1"),
+        ({"model_rate": 0.0}, "model_rate 0.0: a learning rate must be above 0"),
+        ({"agent_rate": float("nan")}, "agent_rate nan: a learning rate must be above 0"),
+        ({"gamma": 1.5}, "gamma 1.5: must lie between 0 and 1"),
+        ({"lambda_": -0.1}, "lambda_ -0.1: must lie between 0 and 1"),
+    ],
+)
+def test_impossible_setting_is_one_clear_error(change, message):
+    with pytest.raises(NdigoError, match=message):
+        preset("cpu", **change)
+
+
+def test_any_seed_may_be_given():
+    assert Config(seed=0).seed == 0
+    assert Config(seed=-3).seed == -3
+
+
+def test_unknown_preset_and_setting_name_the_nearest():
+    with pytest.raises(NdigoError, match=r"unknown preset 'gpus'; known: cpu, gpu, paper \(nearest: gpu\)"):
+        preset("gpus")
+    with pytest.raises(NdigoError, match=r"unknown setting 'horizont'"):
+        preset("cpu", horizont=3)
+
+
+def test_every_setting_says_what_it_is():
+    """The command line shows these lines."""
+    import inspect
+
+    source = inspect.getsource(Config)
+    for field in dataclasses.fields(Config):
+        after = source.split(f"    {field.name}: ", 1)[1].split("\n")[1]
+        assert after.strip().startswith('"""'), field.name

@@ -1,0 +1,143 @@
+"""The layers against library convolutions, a float64 loop and automatic differentiation."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from reference.gru import gru
+
+from ndigo.networks import GRU, Core, Encoder, gru_unroll, patches
+
+T, D = 13, 6  # 13: the loop's unrolling by 4 leaves a rest
+
+
+def scanned(x_t, weight, h_0):
+    """The same recurrence written out for automatic differentiation."""
+
+    def body(h, x):
+        x_r, x_u, x_n = jnp.split(x, 3, axis=-1)
+        h_r, h_u, h_n = jnp.split(h @ weight, 3, axis=-1)
+        u = jax.nn.sigmoid(x_u + h_u)
+        h = u * h + (1 - u) * jnp.tanh(x_n + jax.nn.sigmoid(x_r + h_r) * h_n)
+        return h, h
+
+    return lax.scan(body, h_0, x_t)[1]
+
+
+def gru_inputs(*streams: int, T: int = T):
+    keys = jax.random.split(jax.random.key(0), 3)
+    x_t = jax.random.normal(keys[0], (T, *streams, 3 * D))
+    return x_t, 0.5 * jax.random.normal(keys[1], (D, 3 * D)), jax.random.normal(keys[2], (*streams, D))
+
+
+def test_gru_states_equal_a_float64_loop():
+    x_t, weight, h_0 = gru_inputs()
+    np.testing.assert_allclose(gru_unroll(x_t, weight, h_0), gru(x_t, weight, h_0), atol=1e-6)
+
+
+@pytest.mark.parametrize(("streams", "num_steps"), [((), T), ((3,), T), ((2, 3), T), ((3,), 1)])
+def test_gru_gradients_equal_automatic_differentiation(streams, num_steps):
+    inputs = gru_inputs(*streams, T=num_steps)
+    cotangent = jax.random.normal(jax.random.key(1), (num_steps, *streams, D))
+
+    def gradients(unroll):
+        return jax.jit(lambda *inputs: jax.vjp(unroll, *inputs)[1](cotangent))(*inputs)
+
+    for ours, automatic in zip(gradients(gru_unroll), gradients(scanned), strict=True):
+        np.testing.assert_allclose(ours, automatic, rtol=2e-5, atol=2e-5)
+
+
+def test_gru_gradients_equal_finite_differences_of_the_float64_loop():
+    x_t, weight, h_0 = (np.asarray(x, np.float64) for x in gru_inputs())
+    direction = [np.random.default_rng(i).normal(size=x.shape) for i, x in enumerate((x_t, weight, h_0))]
+
+    def along(size):
+        return gru(*(x + size * d for x, d in zip((x_t, weight, h_0), direction, strict=True))).sum()
+
+    slope = (along(1e-5) - along(-1e-5)) / 2e-5
+    gradients = jax.grad(lambda *inputs: gru_unroll(*inputs).sum(), argnums=(0, 1, 2))(*gru_inputs())
+    assert sum((g * d).sum() for g, d in zip(gradients, direction, strict=True)) == pytest.approx(slope, rel=1e-4)
+
+
+def test_gru_step_repeated_is_its_unroll():
+    x_t, _, h = gru_inputs(2)
+    layer = GRU(jax.random.key(0), D)
+    h_t = layer.unroll(x_t, h)
+    for t in range(T):
+        h = layer.step(x_t[t], h)
+        np.testing.assert_allclose(h_t[t], h, atol=1e-6)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("V", [1, 3, 4, 5, 7])
+def test_patches_times_a_matrix_is_the_library_convolution(V, stride):
+    x = jax.random.normal(jax.random.key(0), (2, V, V, 3))
+    kernel = jax.random.normal(jax.random.key(1), (3, 3, 3, 4))
+    expected = lax.conv_general_dilated(
+        x, kernel, (stride, stride), [(1, 1), (1, 1)], dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+    np.testing.assert_allclose(patches(x, stride) @ kernel.reshape(27, 4), expected, atol=1e-5)
+
+
+def test_encoder_treats_every_leading_axis_as_more_streams():
+    encoder = Encoder(jax.random.key(0), (5, 5, 3), 8)
+    o_t = jax.random.bernoulli(jax.random.key(1), 0.5, (4, 2, 5, 5, 3)).astype(jnp.uint8)
+    z_t = encoder(o_t)
+    assert z_t.shape == (4, 2, 8)
+    for t, b in np.ndindex(4, 2):
+        np.testing.assert_allclose(z_t[t, b], encoder(o_t[t, b]), atol=1e-5)
+
+
+def core_inputs(*streams: int):
+    keys = jax.random.split(jax.random.key(2), 3)
+    o_t = jax.random.bernoulli(keys[0], 0.5, (T, *streams, 3, 3, 2)).astype(jnp.uint8)
+    return o_t, jax.random.randint(keys[1], (T, *streams), 0, 5), jax.random.normal(keys[2], (*streams, D))
+
+
+def unrolled(core: Core, o_t, a_tm1, h_0):
+    return core.unroll(core.encoder(o_t), a_tm1, h_0)
+
+
+def test_a_batch_unrolls_like_each_stream_alone():
+    core = Core(jax.random.key(0), (3, 3, 2), 5, 8, D)
+    o_t, a_tm1, h_0 = core_inputs(3)
+    together = unrolled(core, o_t, a_tm1, h_0)
+    for b in range(3):
+        np.testing.assert_allclose(together[:, b], unrolled(core, o_t[:, b], a_tm1[:, b], h_0[b]), atol=1e-5)
+
+
+def test_core_steps_one_frame_at_a_time_to_the_states_of_its_unroll():
+    core = Core(jax.random.key(0), (3, 3, 2), 5, 8, D)
+    o_t, a_tm1, h = core_inputs()
+    h_t = unrolled(core, o_t, a_tm1, h)
+    for t in range(T):
+        h = core.step(o_t[t], a_tm1[t], h)
+        np.testing.assert_allclose(h_t[t], h, atol=1e-5)
+
+
+def test_seeds_side_by_side_learn_as_alone():
+    """Values and gradients of two cores under vmap, and of each on its own."""
+    keys = jax.random.split(jax.random.key(0), 2)
+    inputs = core_inputs(3)
+
+    @jax.jit
+    def value_and_gradient(key):
+        core = Core(key, (3, 3, 2), 5, 8, D)
+        return jax.value_and_grad(lambda core: (unrolled(core, *inputs) ** 2).sum())(core)
+
+    together = jax.jit(jax.vmap(value_and_gradient))(keys)
+    for i in range(2):
+        alone = value_and_gradient(keys[i])
+        mine = jax.tree.map(lambda x, i=i: x[i], together)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4), mine, alone)
+
+
+def test_action_before_a_frame_changes_its_state_and_all_later_ones():
+    core = Core(jax.random.key(0), (3, 3, 2), 5, 8, D)
+    o_t, a_tm1, h_0 = core_inputs()
+    other = a_tm1.at[4].set((a_tm1[4] + 1) % 5)
+    is_changed = (unrolled(core, o_t, a_tm1, h_0) != unrolled(core, o_t, other, h_0)).any(axis=-1)
+    np.testing.assert_array_equal(is_changed, np.arange(T) >= 4)
