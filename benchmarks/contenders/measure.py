@@ -16,7 +16,7 @@ import time
 import contenders
 from contenders.contender import Contender, Run
 
-LONGEST = 20.0  # seconds after which no further repeat is begun, once there are three
+LONGEST = 20.0  # seconds after which no further repeat is begun
 VERSIONS_OF = ("jax", "numpy", "gymnasium", "pycolab", "minigrid", "navix", "xminigrid", "gymnax")
 
 
@@ -32,7 +32,7 @@ def rates(run: Run, repeats: int) -> list[float]:
     """Steps a second, repeat by repeat, after one run that compiles."""
     run(0)
     results, began = [], time.perf_counter()
-    while len(results) < repeats and (len(results) < 3 or time.perf_counter() - began < LONGEST):
+    while len(results) < repeats and (not results or time.perf_counter() - began < LONGEST):
         start = time.perf_counter()
         num_steps = run(1 + len(results))
         results.append(num_steps / (time.perf_counter() - start))

@@ -14,11 +14,15 @@ import jax.numpy as jnp
 
 from contenders.contender import Run
 
-STEPS = 400  # an episode of the paper
+EPISODE = 400  # steps, as in the paper
 
 
 def scanned(
-    reset: Callable[[Any], Any], step: Callable[[Any, Any, Any], tuple[Any, Any]], num_actions: int, copies: int
+    reset: Callable[[Any], Any],
+    step: Callable[[Any, Any, Any], tuple[Any, Any]],
+    num_actions: int,
+    copies: int,
+    num_steps: int = EPISODE,
 ) -> Run:
     """`reset(key) -> state` and `step(key, state, action) -> (state, observation)`, for one copy."""
 
@@ -36,10 +40,10 @@ def scanned(
 
         o_like = jax.eval_shape(lambda: step(key, reset(key), jnp.int32(0))[1])
         total = jnp.zeros((), jnp.float32 if jnp.issubdtype(o_like.dtype, jnp.floating) else jnp.int32)
-        return jax.lax.scan(body, (states, total), jax.random.split(key_steps, STEPS))[0][1]
+        return jax.lax.scan(body, (states, total), jax.random.split(key_steps, num_steps))[0][1]
 
     def run(seed: int) -> int:
         rollout(jax.random.key(seed)).block_until_ready()
-        return copies * STEPS
+        return copies * num_steps
 
     return run
