@@ -1,6 +1,42 @@
 """What perfect knowledge is worth: the exact filter, ideal rewards and reference agents."""
 
 from ndigo.oracle.episode import Episode, ReferenceAgent, follow, play, random_walker
+from ndigo.oracle.exactness import exact_horizon
 from ndigo.oracle.filter import Belief, Filter, make_filter
+from ndigo.oracle.predictive import Nats, predict_nats, predict_views
+from ndigo.oracle.quantities import (
+    Knowledge,
+    expected_ndigo,
+    ideal_ndigo,
+    ideal_prediction_error,
+    ideal_table,
+    knowledge,
+)
+from ndigo.oracle.reference_agents import greedy, planner, searcher
+from ndigo.oracle.search import SearchPath, search_path
 
-__all__ = ["Belief", "Episode", "Filter", "ReferenceAgent", "follow", "make_filter", "play", "random_walker"]
+__all__ = [
+    "Belief",
+    "Episode",
+    "Filter",
+    "Knowledge",
+    "Nats",
+    "ReferenceAgent",
+    "SearchPath",
+    "exact_horizon",
+    "expected_ndigo",
+    "follow",
+    "greedy",
+    "ideal_ndigo",
+    "ideal_prediction_error",
+    "ideal_table",
+    "knowledge",
+    "make_filter",
+    "planner",
+    "play",
+    "predict_nats",
+    "predict_views",
+    "random_walker",
+    "search_path",
+    "searcher",
+]

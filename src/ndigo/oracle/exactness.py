@@ -56,7 +56,7 @@ def exact_horizon(world: World, limit: int = 12) -> int:
 
 def _pair_horizon(tables: Tables, pair: tuple[int, int], limit: int) -> int:
     """The steps before the shortest story above for one pair of objects."""
-    free = _reached(tables)
+    free = free_cells(tables)
     index = np.full(len(tables.walk), NOWHERE)
     index[free] = np.arange(len(free))
     walk = index[tables.walk[free]]  # [F, A], over free cells
@@ -65,8 +65,8 @@ def _pair_horizon(tables: Tables, pair: tuple[int, int], limit: int) -> int:
     sees = np.stack([tables.in_view[o][free][:, np.isin(tables.motions[o].cells, cells[o])].any(axis=1) for o in pair])
     others = [c for o, c in enumerate(cells) if tables.motions[o].is_blocking and o not in pair]
     is_still = np.array([tables.motions[o].is_still for o in pair])
-    steps_to_see = np.stack([_steps_to(walk, s) for s in sees])
-    steps_to_room = np.stack([_steps_to(walk, r) for r in room])
+    steps_to_see = np.stack([steps_to(walk, s) for s in sees])
+    steps_to_room = np.stack([steps_to(walk, r) for r in room])
     # From a try at one room to a sight of the other.
     steps_back = [steps_to_see[1 - o][steps_to_room[o] <= 1].min() for o in (0, 1)]
     is_other = np.isin(free, np.concatenate([*others, [NOWHERE]]))
@@ -92,7 +92,9 @@ def _pair_horizon(tables: Tables, pair: tuple[int, int], limit: int) -> int:
             break
         pasts = _advance(pasts, walk, room, is_other, is_still)
         # A room not yet tried has to be reached, and the other one seen again: too late for the rest.
-        needed = [np.where(pasts.tried[:, o], 0, steps_to_room[o][pasts.agent].min(axis=1) + steps_back[o]) for o in (0, 1)]
+        needed = [
+            np.where(pasts.tried[:, o], 0, steps_to_room[o][pasts.agent].min(axis=1) + steps_back[o]) for o in (0, 1)
+        ]
         pasts = pasts.rows(step + 1 + np.maximum(*needed) <= limit)
     return first_inexact - 1
 
@@ -114,9 +116,7 @@ def _advance(pasts: Pasts, walk: np.ndarray, room: np.ndarray, is_other: np.ndar
         later.append(
             Pasts(
                 agent=agent[is_possible],
-                held=np.where(
-                    is_held[:, None] & is_room & is_still, target[..., None], pasts.held
-                )[is_possible],
+                held=np.where(is_held[:, None] & is_room & is_still, target[..., None], pasts.held)[is_possible],
                 tried=(pasts.tried | (is_near.any(axis=1) & ~is_common[:, None]))[is_possible],
             )
         )
@@ -129,7 +129,7 @@ def _cells(tables: Tables, i: int) -> np.ndarray:
     return motion.cells[motion.prior.sum(axis=0) > 0] if motion.is_still else motion.cells
 
 
-def _reached(tables: Tables) -> np.ndarray:
+def free_cells(tables: Tables) -> np.ndarray:
     """Every cell that the agent can walk to from its start."""
     seen = np.zeros(len(tables.walk), bool)
     seen[tables.start] = True
@@ -141,7 +141,7 @@ def _reached(tables: Tables) -> np.ndarray:
         seen = wider
 
 
-def _steps_to(walk: np.ndarray, goal: np.ndarray) -> np.ndarray:
+def steps_to(walk: np.ndarray, goal: np.ndarray) -> np.ndarray:
     """The fewest steps from each cell to one of the goal's; walks can be reversed."""
     steps = np.where(goal, 0, len(walk))
     for _ in range(len(walk)):

@@ -26,8 +26,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ndigo.oracle.filter import Belief, Tables, cell_in_view
-
-VERTICAL, HORIZONTAL = (1, 2), (3, 4)  # up, down; right, left
+from ndigo.worlds import ACTIONS
 
 
 class Box(eqx.Module):
@@ -64,7 +63,7 @@ def start(tables: Tables, b_t: Belief, a: Int[Array, " K"]) -> tuple[Box, Joint]
     """The box of the actions a_t ... a_{t+K-1} and, in it, what is known at time t."""
     K = a.shape[0]
     num_rows = (K // 2 + 1) * ((K + 1) // 2 + 1)
-    up, down, right, left = ((a == action).sum() for action in (*VERTICAL, *HORIZONTAL))
+    up, right, left = ((a == ACTIONS.index(name)).sum() for name in ("up", "right", "left"))
     width = right + left + 1
     m = jnp.arange(num_rows)
     cells = b_t.agent + (m // width - up) * tables.stride + m % width - left
@@ -78,7 +77,9 @@ def advance(tables: Tables, box: Box, joint: Joint, a_t: Int[Array, ""]) -> Join
     target = jnp.asarray(tables.walk)[box.cells, a_t]
     p_x = joint.agent
     hits = [m.here(target) * m.is_blocking for m in tables.motions]  # [M, 1, S]
-    p_hit = [(J * hit).sum(axis=(1, 2)) / jnp.where(p_x > 0, p_x, 1) for J, hit in zip(joint.objects, hits, strict=True)]
+    p_hit = [
+        (J * hit).sum(axis=(1, 2)) / jnp.where(p_x > 0, p_x, 1) for J, hit in zip(joint.objects, hits, strict=True)
+    ]
     p_blocked = jnp.stack(p_hit).sum(axis=0)
 
     # Row m moves to row m + shift, so row m receives from row m - shift.

@@ -19,7 +19,7 @@ from jax.scipy.special import rel_entr
 from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.oracle.filter import Belief, Filter, views_of
-from ndigo.oracle.predictive import Nats, predict_nats
+from ndigo.oracle.predictive import Nats, predict_nats, predict_views
 
 
 class Knowledge(eqx.Module):
@@ -39,7 +39,8 @@ def knowledge(
     before = _before(filter_, b_t, a_t)
     cells = objects @ jnp.array([tables.stride, 1])
     p_true = [
-        (f * m.here(cells[:, i])).sum(axis=(1, 2)) for i, (m, f) in enumerate(zip(tables.motions, b_t.objects, strict=True))
+        (f * m.here(cells[:, i])).sum(axis=(1, 2))
+        for i, (m, f) in enumerate(zip(tables.motions, b_t.objects, strict=True))
     ]
     gain = [rel_entr(f, prior).sum(axis=(1, 2)) for f, prior in zip(b_t.objects, before.objects, strict=True)]
     return Knowledge(
@@ -55,9 +56,7 @@ def _before(filter_: Filter, b_t: Belief, a_t: Int[Array, " T"]) -> Belief:
     return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), filter_.prior, predicted)
 
 
-def ideal_table(
-    filter_: Filter, b_t: Belief, a_t: Int[Array, " T"], o_t: UInt8[Array, "T+1 V V C"], K: int
-) -> Nats:
+def ideal_table(filter_: Filter, b_t: Belief, a_t: Int[Array, " T"], o_t: UInt8[Array, "T+1 V V C"], K: int) -> Nats:
     """The exact loss_tk[t, k-1] = L_{t+k|t}: `frame` [T, K] and, by channel, `channels` [T, K, C].
 
     Takes the T+1 beliefs of the frames, from `Filter.run` or carried into a window. NaN where the

@@ -1,0 +1,146 @@
+"""Agents that need no training: they choose actions by what the exact filter says a frame would teach.
+
+What a frame o teaches about an object is counted about where it will be `lag` steps later, because an
+information that does not last is worth nothing: it is what makes white noise pay 0,
+
+    I(o_{t+1}; y_{t+1+lag} | h_t, a_t) = H[y_{t+1+lag}] - E_o H[y_{t+1+lag} | o]          (nats)
+
+`greedy` maximises it one step ahead. `planner` walks towards the cell whose shortest path promises most,
+sum_s gamma^s I_s along the path as long as nothing is seen on it: for still objects that is the expected
+information itself, since a still object once seen teaches no more; for others it counts the first sight
+only. Between equals, both choose at random, so a greedy agent that expects nothing walks at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import entr
+from jaxtyping import Array, Float, Int
+
+from ndigo.oracle.episode import ReferenceAgent, follow
+from ndigo.oracle.exactness import free_cells
+from ndigo.oracle.filter import Belief, Filter, Tables, make_filter
+from ndigo.oracle.motion import Motion
+from ndigo.oracle.search import search_path
+from ndigo.worlds import World
+
+LAG = 4  # ours; as far as the paper's NDIGO-4 looks
+Lesson = Callable[[Float[Array, "D S"], Int[Array, ""]], Float[Array, ""]]  # belief, agent's cell -> nats
+
+
+def searcher(world: World, name: str) -> ReferenceAgent:
+    """Follows the path that finds the object soonest, then stays."""
+    return follow(jnp.array(search_path(world, name).actions), name="searcher")
+
+
+def greedy(world: World, lag: int = LAG) -> ReferenceAgent:
+    """Takes the action whose next frame is expected to teach most."""
+    filter_ = make_filter(world)
+    lessons = [information(filter_.tables, i, lag) for i in range(len(filter_.tables.motions))]
+
+    def choose(key: Array, b_t: Belief) -> Array:
+        def gain(a_t: Array) -> Array:
+            after = filter_.predict(b_t, a_t)
+            return sum(
+                (lesson(f, after.agent) for lesson, f in zip(lessons, after.objects, strict=True)), jnp.float32(0)
+            )
+
+        return _best(key, jax.vmap(gain)(jnp.arange(world.num_actions)))
+
+    return _filtering("greedy", filter_, choose)
+
+
+def planner(world: World, lag: int = LAG, gamma: float = 0.97, num_steps: int = 30) -> ReferenceAgent:
+    """Walks towards the cell whose shortest path is expected to teach most within `num_steps`."""
+    filter_ = make_filter(world)
+    tables = filter_.tables
+    free = free_cells(tables)
+    lessons = [information(tables, i, lag) for i in range(len(tables.motions))]
+    toward = jnp.asarray(_first_steps(tables, free))  # [goal, F]
+
+    def value(b_t: Belief, goal: Array) -> Array:
+        def body(carry: tuple[Belief, Array, Array], s: Array):
+            b, p_unseen, total = carry
+            after = filter_.predict(b, toward[goal, b.agent])
+            gains, unseen, kept = [], [], []
+            for i, (lesson, f) in enumerate(zip(lessons, after.objects, strict=True)):
+                hidden = f * (1 - jnp.asarray(tables.in_view[i])[after.agent])
+                gains.append(lesson(f, after.agent))
+                unseen.append(hidden.sum())
+                kept.append(hidden / jnp.maximum(hidden.sum(), 1e-9))
+            total = total + gamma**s * (p_unseen * jnp.stack(gains)).sum()
+            return (Belief(agent=after.agent, objects=tuple(kept)), p_unseen * jnp.stack(unseen), total), None
+
+        first = (b_t, jnp.ones(len(lessons)), jnp.float32(0))
+        return jax.lax.scan(body, first, jnp.arange(num_steps))[0][2]
+
+    def choose(key: Array, b_t: Belief) -> Array:
+        goal = _best(key, jax.vmap(lambda g: value(b_t, g))(jnp.arange(len(free))))
+        return toward[goal, b_t.agent]
+
+    return _filtering("planner", filter_, choose)
+
+
+def _filtering(name: str, filter_: Filter, choose: Callable[[Array, Belief], Array]) -> ReferenceAgent:
+    """An agent whose state is the exact belief before the next frame."""
+
+    def act(key: Array, o_t: Array, before: Belief) -> tuple[Array, Belief]:
+        b_t = filter_.correct(before, o_t)
+        a_t = choose(key, b_t)
+        return a_t, filter_.predict(b_t, a_t)
+
+    return ReferenceAgent(name, filter_.prior, act)
+
+
+def _best(key: Array, value: Float[Array, " A"]) -> Int[Array, ""]:
+    """The index of the largest value, at random among those within rounding of it."""
+    is_best = value >= value.max() - 1e-5
+    return jnp.argmax(is_best * jax.random.uniform(key, value.shape, minval=0.5))
+
+
+def information(tables: Tables, i: int, lag: int) -> Lesson:
+    """What a view teaches about object i's cell `lag` steps later, from its belief before the view."""
+    motion, in_view = tables.motions[i], jnp.asarray(tables.in_view[i])
+    later = _later(motion, lag)  # [D, S, S]
+
+    def frame_entropy(f: Float[Array, "D S"], agent: Int[Array, ""]) -> Float[Array, ""]:
+        """For an object that stays: the frame is a function of its cell, so I(o; y) = H[o]."""
+        seen = f.sum(axis=0) * in_view[agent]
+        return entr(seen).sum() + entr(jnp.maximum(1 - seen.sum(), 0))
+
+    def lasting(f: Float[Array, "D S"], agent: Int[Array, ""]) -> Float[Array, ""]:
+        # p(o, y): an outcome o is a cell in view, or "absent"; the directions in it stay mixed.
+        seen = jnp.einsum("ds,dsy->sy", f * in_view[agent], later, precision="highest")
+        absent = jnp.einsum("ds,dsy->y", f * (1 - in_view[agent]), later, precision="highest")
+        joint = jnp.concatenate([seen, absent[None]])
+        mutual = entr(joint.sum(axis=0)).sum() + entr(joint.sum(axis=1)).sum() - entr(joint).sum()
+        return jnp.maximum(mutual, 0)
+
+    if np.array_equal(later[0], np.eye(later.shape[1])):
+        return frame_entropy
+    if np.ptp(later, axis=(0, 1)).max() < 1e-6:  # the past says nothing about it
+        return lambda f, agent: jnp.float32(0)
+    return lasting
+
+
+def _later(motion: Motion, lag: int) -> Float[np.ndarray, "D S S"]:
+    """p(cell after `lag` steps | state now) for an object that the agent leaves alone."""
+    shape = motion.prior.shape
+    states = jnp.eye(motion.prior.size).reshape(-1, *shape)
+    nowhere = jnp.full(states.shape[0], -1)
+    for _ in range(lag):
+        states = motion.move(states, jnp.zeros_like(states), nowhere)
+    return np.asarray(states.sum(axis=1)).reshape(*shape, -1)
+
+
+def _first_steps(tables: Tables, free: np.ndarray) -> Int[np.ndarray, "G F"]:
+    """The action that starts a shortest path from each flat cell to each goal; stay at the goal."""
+    steps = np.full((len(free), len(tables.walk)), len(free))
+    steps[np.arange(len(free)), free] = 0
+    for _ in range(len(free)):
+        steps = np.minimum(steps, steps[:, tables.walk].min(axis=-1) + 1)
+    return steps[:, tables.walk].argmin(axis=-1).astype(np.int32)
