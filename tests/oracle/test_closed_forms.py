@@ -62,6 +62,7 @@ def seen_first_from_the_door(wait, num_steps):
     """
     world = make_world("fixed_and_noise", num_steps=num_steps)
     agent = follow(jnp.array([STAY] * wait + [UP] * 6))
+    assert world.truth is not None
     for seed in range(100):
         row, col = world.truth(world.reset(jax.random.split(jax.random.key(seed))[0])).objects[0]
         if row == 4 and col in (7, 8, 10, 11):

@@ -11,7 +11,7 @@ import pytest
 
 from ndigo.errors import NdigoError
 from ndigo.experiments import EXPERIMENTS
-from ndigo.oracle import make_filter, play, random_walker
+from ndigo.oracle import knowledge, make_filter, play, random_walker
 from ndigo.worlds import make_world
 from oracle.tiny import TINY, roam, tiny
 
@@ -48,7 +48,7 @@ def test_direction_of_a_bouncing_object_is_part_of_the_belief():
     for seed in range(40):
         a_t, states = roam(enumeration, np.random.default_rng(seed), 20)
         frames = np.stack([enumeration.frame(s) for s in states])
-        is_seen = frames[..., 1].any(axis=(1, 2))
+        is_seen = np.any(frames[..., 1], axis=(1, 2)).reshape(-1)
         twice = np.flatnonzero(is_seen[:-1] & is_seen[1:])
         if len(twice) and not is_seen[twice[0] + 2 :].all():
             b_t = filter_.run(jnp.asarray(a_t), jnp.asarray(frames))
@@ -61,20 +61,16 @@ def test_direction_of_a_bouncing_object_is_part_of_the_belief():
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS.keys())
 def test_belief_is_calibrated_in_every_experiment(experiment):
     """Monte Carlo: E[-ln b(true cell)] = E[entropy of b], and the truth is never ruled out."""
-    world = experiment.world
+    world = make_world(experiment.world_name, num_steps=200)
     filter_ = make_filter(world)
 
     def judge(key):
         episode = play(world, random_walker(world), key)
-        located = jax.vmap(filter_.locate)(filter_.run(episode.a_t, episode.o_t))
-        cells = episode.truth_t.objects @ jnp.array([world.map_shape[1], 1])
-        p_true = jnp.take_along_axis(located, cells[..., None], axis=-1)[..., 0]
-        entropy = -jax.scipy.special.xlogy(located, located).sum(axis=-1)
-        return p_true.min(), (-jnp.log(p_true) - entropy).mean(axis=0), abs(located.sum(axis=-1) - 1).max()
+        known = knowledge(filter_, episode.a_t, episode.o_t, episode.truth_t.objects)
+        return known.discovery_loss.max(), (known.discovery_loss - known.entropy).mean(axis=0)
 
-    lowest, gap, off = jax.jit(jax.vmap(judge))(jax.random.split(jax.random.key(1), 48))
-    assert float(lowest.min()) > 0
-    assert float(off.max()) < 1e-4
+    highest, gap = jax.jit(jax.vmap(judge))(jax.random.split(jax.random.key(1), 64))
+    assert np.isfinite(highest).all()
     # One episode's frames are dependent; episodes are not.
     error = np.asarray(gap).std(axis=0) / np.sqrt(len(gap))
     assert (abs(np.asarray(gap).mean(axis=0)) <= 4 * error + 1e-5).all()
@@ -100,13 +96,12 @@ def test_filter_gives_the_same_answer_eager_jitted_and_vmapped():
 
 
 def test_a_frame_that_cannot_happen_does_not_pass_unnoticed():
+    """A fixed object in view is moved by hand, out of view."""
     world, enumeration = tiny("fixed")
     filter_ = make_filter(world)
-    state = (enumeration.start, (((2, 5), 0),))
-    frame = enumeration.frame(state)
-    b_t = filter_.update(filter_.init(enumeration.frame((enumeration.start, (((1, 4), 0),)))), jnp.int32(0), frame)
-    moved = filter_.update(b_t, jnp.int32(3), enumeration.frame(((2, 4), (((2, 5), 0),))))
-    assert bool(jnp.isnan(moved.objects[0]).any())
+    here, gone = (jnp.asarray(enumeration.frame((enumeration.start, ((cell, 0),)))) for cell in ((1, 4), (2, 6)))
+    b_t = filter_.update(filter_.init(here), jnp.int32(0), gone)
+    assert bool(jnp.isnan(b_t.objects[0]).all())
 
 
 def test_a_view_that_hides_what_blocks_is_refused():

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from reference.enumeration import State
 
 from ndigo.experiments import EXPERIMENTS
 from ndigo.oracle import exact_horizon, ideal_table, make_filter
@@ -48,9 +49,8 @@ def test_predicted_frames_have_the_enumerated_probability(name):
 def test_walls_and_objects_are_dependent_when_a_block_is_possible():
     """Walking blind into a room, the walls one sees tell whether the object stood in the way."""
     enumeration = tiny("fixed")[1]
-    state = (enumeration.start, (((2, 5), 0),))
     actions = np.array([3, 3, 3])
-    states = [state]
+    states: list[State] = [(enumeration.start, (((2, 5), 0),))]
     for a in actions:
         states.append(enumeration.sample(np.random.default_rng(0), enumeration.step({states[-1]: 1.0}, int(a))))
     ours, frame, _ = tables_of_walk("fixed", actions, states, 3)
