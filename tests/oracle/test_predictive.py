@@ -13,7 +13,7 @@ from ndigo.oracle import exact_horizon, ideal_table, make_filter
 from ndigo.oracle.predictive import predict_views
 from oracle.tiny import TINY, roam, tiny
 
-STEPS = 10
+STEPS = 8
 
 
 def tables_of_walk(name, a_t, states, K):
@@ -70,7 +70,7 @@ def test_prediction_is_exact_up_to_the_horizon_and_not_for_ever(name):
     gap = np.zeros(len(actions))
     filter_ = make_filter(world)
     table = jax.jit(lambda a, o: ideal_table(filter_, filter_.run(a, o), a, o, len(actions)))
-    for seed in range(12):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
         states = [enumeration.sample(rng, enumeration.initial())]
         for a in actions:

@@ -29,10 +29,12 @@ class ParkedWatcher:
         b = b * (self.view == view[:, None])
         return b / b.sum(axis=1, keepdims=True)
 
-    def mean_rewards(self, rng: np.random.Generator, H: int, num_chains: int, num_steps: int) -> np.ndarray:
-        """Per chain, the mean over late t of E[r_{t+H-1} | h_t] = KL(P_{t+H|t} || P_{t+H|t-1})."""
+    def mean_rewards(
+        self, rng: np.random.Generator, horizons: tuple[int, ...], num_chains: int, num_steps: int
+    ) -> np.ndarray:
+        """Per H and chain, the mean over late t of E[r_{t+H-1} | h_t] = KL(P_{t+H|t} || P_{t+H|t-1})."""
         n = len(self.cells)
-        ahead = np.linalg.matrix_power(self.P, H) @ self.to_view
+        ahead = np.stack([np.linalg.matrix_power(self.P, H) @ self.to_view for H in horizons])
         cumulative = self.P.cumsum(axis=1)
         y = rng.integers(n, size=num_chains)
         b = self.condition(np.full((num_chains, n), 1 / n), self.view[y])
@@ -43,7 +45,7 @@ class ParkedWatcher:
             b = self.condition(before, self.view[y])
             if t >= 60 and t % 20 == 0:
                 p, q = b @ ahead, before @ ahead
-                gains.append(np.where(p > 0, p * np.log(np.where(p > 0, p, 1) / np.where(q > 0, q, 1)), 0).sum(axis=1))
+                gains.append(np.where(p > 0, p * np.log(np.where(p > 0, p, 1) / np.where(q > 0, q, 1)), 0).sum(axis=-1))
         return np.mean(gains, axis=0)
 
     def loss_table(self, path: list[Cell], K: int) -> np.ndarray:
