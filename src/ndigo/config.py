@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from ndigo.errors import NdigoError, unknown_name
 
+PRECISIONS = ("bfloat16", "float32")
+
 
 @dataclass(frozen=True)
 class Config:
@@ -61,6 +63,9 @@ class Config:
     probe_stride: int = 8
     """The probe learns from every n-th frame of a window (ours: it is the widest layer)."""
 
+    precision: str = "bfloat16"
+    """Type of weights and activations in products, bfloat16 or float32; states and losses are float32 (ours)."""
+
     actors: int = 32
     """Worlds a seed acts in at once (ours; paper 100)."""
     updates_per_round: int = 16
@@ -85,6 +90,8 @@ class Config:
         for name in ("model_rate", "agent_rate", "probe_rate"):
             if not getattr(self, name) > 0:
                 raise NdigoError(f"{name} {getattr(self, name)}: a learning rate must be above 0")
+        if self.precision not in PRECISIONS:
+            raise unknown_name("precision", self.precision, PRECISIONS)
         for name in ("gamma", "lambda_"):
             if not 0 <= getattr(self, name) <= 1:
                 raise NdigoError(f"{name} {getattr(self, name)}: must lie between 0 and 1")
@@ -99,6 +106,7 @@ PRESETS: dict[str, Config] = {
     # One seed on two cores, in minutes: a smaller network that is trained more on what it saw.
     "cpu": Config(
         seeds=1,
+        precision="float32",
         num_ahead=5,
         belief_size=64,
         num_features=64,
@@ -113,6 +121,7 @@ PRESETS: dict[str, Config] = {
     ),
     # The appendix's numbers, with the corrections of docs/deviations.md.
     "paper": Config(
+        precision="float32",
         predictor="mlp",
         predictor_hidden=64,
         model_rate=5e-4,

@@ -1,17 +1,24 @@
 """Layers: linear, 3x3 convolution as a matrix product, MLP, GRU, and the recurrent core of both networks.
 
 Every layer acts on the last axis and takes any leading axes, so one stream [T, ...] and a batch
-[T, B, ...] are the same code. Written by hand because `vmap` over seeds turns library convolutions into
-grouped ones, which crawl, and because the recurrent unroll is where the time goes.
+[T, B, ...] are the same code. Activations have the weights' type: `lower(params, "bfloat16")` is all it
+takes to compute in bfloat16 (states and losses stay float32). Written by hand because `vmap` over seeds
+turns library convolutions into grouped ones, which crawl.
 """
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, UInt8
+
+from ndigo.gru import gru_step, gru_unroll
 
 
 class Linear(eqx.Module):
@@ -25,15 +32,25 @@ class Linear(eqx.Module):
         self.bias = jnp.zeros(num_outputs)
 
     def __call__(self, x: Float[Array, "... I"]) -> Float[Array, "... O"]:
-        return x @ self.weight + self.bias
+        return x.astype(self.weight.dtype) @ self.weight + self.bias
+
+    def in_float32(self, x: Float[Array, "... I"]) -> Float[Array, "... O"]:
+        """The same with a float32 answer: for layers whose outputs are values or logits."""
+        product = jnp.matmul(x.astype(self.weight.dtype), self.weight, preferred_element_type=jnp.float32)
+        return product + self.bias
 
 
 RELU_GAIN = 2**0.5  # keeps the variance through a ReLU
 SMALL_GAIN = 0.1  # output layers whose first answers should be near zero
 
 
+def lower(params: Any, dtype: str) -> Any:
+    """The parameters in a smaller type for computing; the float32 ones stay the learner's."""
+    return jax.tree.map(lambda x: x.astype(dtype), params)
+
+
 class MLP(eqx.Module):
-    """One hidden layer with a ReLU."""
+    """One hidden layer with a ReLU; float32 answers."""
 
     hidden: Linear
     output: Linear
@@ -44,44 +61,87 @@ class MLP(eqx.Module):
         self.output = Linear(key_output, num_hidden, num_outputs, gain)
 
     def __call__(self, x: Float[Array, "... I"]) -> Float[Array, "... O"]:
-        return self.output(jax.nn.relu(self.hidden(x)))
+        return self.output.in_float32(jax.nn.relu(self.hidden(x)))
 
 
-def patches(x: Float[Array, "... V V C"], stride: int) -> Float[Array, "... W W P"]:
-    """The 3x3 neighbourhoods of a zero-padded image, so that a convolution is `patches(x) @ W`."""
-    V = x.shape[-3]
-    padded = jnp.pad(x, [(0, 0)] * (x.ndim - 3) + [(1, 1), (1, 1), (0, 0)])
-    shifted = [padded[..., i : i + V : stride, j : j + V : stride, :] for i in range(3) for j in range(3)]
-    return jnp.concatenate(shifted, axis=-1)
+class Convolution(eqx.Module):
+    """A 3x3 convolution with zero padding, as one of two matrix products that a test holds equal.
+
+    Elsewhere than on a GPU, patches of the image times the kernel. On a GPU, the flat image times the
+    kernel spread over all positions: three times the arithmetic, a quarter of the bytes, and bytes bind.
+    """
+
+    weight: Float[Array, "9*C F"]  # taps in reading order, then input channels
+    bias: Float[Array, " F"]
+    view: int = eqx.field(static=True)
+    stride: int = eqx.field(static=True)
+
+    def __init__(self, key: Array, view: int, num_channels: int, num_filters: int, stride: int):
+        linear = Linear(key, 9 * num_channels, num_filters, RELU_GAIN)
+        self.weight, self.bias = linear.weight, linear.bias
+        self.view, self.stride = view, stride
+
+    @property
+    def num_outputs(self) -> int:
+        return ((self.view - 1) // self.stride + 1) ** 2 * self.bias.shape[0]
+
+    def __call__(self, x: Float[Array, "... V*V*C"]) -> Float[Array, "... W*W*F"]:
+        sizes = {"view": self.view, "stride": self.stride}
+        dense, patches = partial(convolve_dense, **sizes), partial(convolve_patches, **sizes)
+        return lax.platform_dependent(x, self.weight, self.bias, cuda=dense, default=patches)
+
+
+def convolve_patches(x: Array, weight: Array, bias: Array, *, view: int, stride: int) -> Array:
+    lead = x.shape[:-1]
+    image = x.reshape(*lead, view, view, -1)
+    padded = jnp.pad(image, [(0, 0)] * len(lead) + [(1, 1), (1, 1), (0, 0)])
+    shifted = [padded[..., i : i + view : stride, j : j + view : stride, :] for i in range(3) for j in range(3)]
+    return (jnp.concatenate(shifted, axis=-1) @ weight + bias).reshape(*lead, -1)
+
+
+def convolve_dense(x: Array, weight: Array, bias: Array, *, view: int, stride: int) -> Array:
+    taps = jnp.asarray(tap_table(view, stride), weight.dtype)
+    spread = jnp.einsum("xpd,dcf->xcpf", taps, weight.reshape(9, -1, weight.shape[-1]))
+    spread = spread.reshape(x.shape[-1], -1)
+    spare = -x.shape[-1] % 16  # rows of a length that is no multiple of 16 take the matrix units' slow path
+    x, spread = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, spare)]), jnp.pad(spread, [(0, spare), (0, 0)])
+    return x @ spread + jnp.tile(bias, taps.shape[1])
+
+
+def tap_table(view: int, stride: int) -> np.ndarray:
+    """[V*V inputs, W*W outputs, 9 taps]: 1 where the output reads that input through that tap."""
+    rows = range(0, view, stride)
+    table = np.zeros((view, view, len(rows), len(rows), 9), np.float32)
+    for p, top in enumerate(rows):
+        for q, left in enumerate(rows):
+            for tap in range(9):
+                i, j = top + tap // 3 - 1, left + tap % 3 - 1
+                if 0 <= i < view and 0 <= j < view:
+                    table[i, j, p, q, tap] = 1
+    return table.reshape(view**2, len(rows) ** 2, 9)
 
 
 class Encoder(eqx.Module):
     """z_t = CNN(o_t): 16 3x3 filters, 16 3x3 filters with stride 2, a dense layer; all ReLU (paper)."""
 
-    conv1: Linear
-    conv2: Linear
+    conv1: Convolution
+    conv2: Convolution
     dense: Linear
 
     def __init__(self, key: Array, shape: tuple[int, int, int], num_features: int, num_filters: int = 16):
         V, _, C = shape
         keys = jax.random.split(key, 3)
-        self.conv1 = Linear(keys[0], 9 * C, num_filters, RELU_GAIN)
-        self.conv2 = Linear(keys[1], 9 * num_filters, num_filters, RELU_GAIN)
-        self.dense = Linear(keys[2], ((V + 1) // 2) ** 2 * num_filters, num_features, RELU_GAIN)
+        self.conv1 = Convolution(keys[0], V, C, num_filters, stride=1)
+        self.conv2 = Convolution(keys[1], V, num_filters, num_filters, stride=2)
+        self.dense = Linear(keys[2], self.conv2.num_outputs, num_features, RELU_GAIN)
 
     def __call__(self, o_t: UInt8[Array, "... V V C"]) -> Float[Array, "... Z"]:
-        x = jax.nn.relu(self.conv1(patches(o_t.astype(self.dense.weight.dtype), stride=1)))
-        x = jax.nn.relu(self.conv2(patches(x, stride=2)))
-        return jax.nn.relu(self.dense(x.reshape(*x.shape[:-3], -1)))
+        x = o_t.reshape(*o_t.shape[:-3], -1).astype(self.dense.weight.dtype)
+        return jax.nn.relu(self.dense(jax.nn.relu(self.conv2(jax.nn.relu(self.conv1(x))))))
 
 
 class GRU(eqx.Module):
-    """A gated recurrent unit; the input's share of the gates is computed by the caller.
-
-    r, u = sigmoid(x_r + h W_r), sigmoid(x_u + h W_u)
-    n    = tanh(x_n + r * (h W_n))
-    h'   = u * h + (1 - u) * n
-    """
+    """A gated recurrent unit (`gru`); the input's share of the gates is computed by the caller."""
 
     weight: Float[Array, "D 3*D"]
 
@@ -90,69 +150,13 @@ class GRU(eqx.Module):
         self.weight = jnp.concatenate(blocks, axis=1)
 
     def step(self, x: Float[Array, "... 3*D"], h: Float[Array, "... D"]) -> Float[Array, "... D"]:
-        _, u, n, _ = _gates(x, h @ self.weight)
-        return u * h + (1 - u) * n
+        return gru_step(x, self.weight, h)
 
     def unroll(self, x_t: Float[Array, "T ... 3*D"], h_0: Float[Array, "... D"]) -> Float[Array, "T ... D"]:
         """h after each input, starting from the state `h_0` before the first."""
-        return gru_unroll(x_t, self.weight, h_0)
-
-
-def _gates(x: Array, hw: Array) -> tuple[Array, Array, Array, Array]:
-    x_r, x_u, x_n = jnp.split(x, 3, axis=-1)
-    h_r, h_u, h_n = jnp.split(hw, 3, axis=-1)
-    r, u = jax.nn.sigmoid(x_r + h_r), jax.nn.sigmoid(x_u + h_u)
-    return r, u, jnp.tanh(x_n + r * h_n), h_n
-
-
-SCAN_UNROLL = 4  # loop bodies per iteration: fewer, larger launches
-
-
-@jax.custom_vjp
-def gru_unroll(x_t: Array, weight: Array, h_0: Array) -> Array:
-    """The GRU over the first axis of `x_t`, with a gradient of our own.
-
-    Backward, every gate is recomputed in one product over all steps, and the weight's gradient is one
-    product after the loop; only dh, D numbers a stream, runs through time. Automatic differentiation
-    would add a [D, 3D] gradient at every step and keep every gate.
-    """
-
-    def body(h, x):
-        _, u, n, _ = _gates(x, h @ weight)
-        h = u * h + (1 - u) * n
-        return h, h
-
-    return lax.scan(body, h_0, x_t, unroll=SCAN_UNROLL)[1]
-
-
-def _gru_forward(x_t, weight, h_0):
-    h_t = gru_unroll(x_t, weight, h_0)
-    return h_t, (x_t, weight, h_0, h_t)
-
-
-def _gru_backward(saved, dh_t):
-    x_t, weight, h_0, h_t = saved
-    h_tm1 = jnp.concatenate([h_0[None], h_t[:-1]])
-    r, u, n, h_n = _gates(x_t, h_tm1 @ weight)
-    # What each pre-activation gets for one unit of dh.
-    per_n = (1 - u) * (1 - n * n)
-    per_u = (h_tm1 - n) * u * (1 - u)
-    per_r = per_n * h_n * r * (1 - r)
-    per_hw = jnp.concatenate([per_r, per_u, per_n * r], axis=-1)
-
-    def body(dh, inputs):
-        dh_out, u, per_hw = inputs
-        dh = dh + dh_out
-        return dh * u + (jnp.concatenate([dh] * 3, axis=-1) * per_hw) @ weight.T, dh
-
-    dh_0, dh = lax.scan(body, jnp.zeros_like(h_0), (dh_t, u, per_hw), reverse=True, unroll=SCAN_UNROLL)
-    dhw = jnp.concatenate([dh] * 3, axis=-1) * per_hw
-    dx = jnp.concatenate([dhw[..., : -dh.shape[-1]], dh * per_n], axis=-1)
-    dweight = h_tm1.reshape(-1, h_tm1.shape[-1]).T @ dhw.reshape(-1, dhw.shape[-1])
-    return dx, dweight, dh_0
-
-
-gru_unroll.defvjp(_gru_forward, _gru_backward)
+        D = h_0.shape[-1]
+        h_t = gru_unroll(x_t.reshape(len(x_t), -1, 3 * D), self.weight, h_0.reshape(-1, D))
+        return h_t.reshape(len(x_t), *h_0.shape)
 
 
 class Core(eqx.Module):

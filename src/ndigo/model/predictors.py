@@ -6,8 +6,7 @@
 
 Paper: Algorithm 1 hands predictor k the actions from a_{t-1} on. Ours: a_t .. a_{t+k-1}, as in its text.
 
-`ahead` never returns all K logit tables unless asked: `read` reduces each one (to nats, say) inside
-the loop over k, which is recomputed in the backward pass, so memory holds one k at a time.
+`ahead` hands the logits of all k at once to `read`, which reduces them (to nats, say).
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from typing import Any, Protocol
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Float, Int
 
 from ndigo.errors import unknown_name
@@ -42,17 +40,12 @@ class Unrolled(eqx.Module):
     decoder: MLP
 
     def ahead(self, b_t, a_kt, read, targets_kt):
-        num_actions = self.from_action.shape[0]
-        base = None if self.from_belief is None else self.from_belief(b_t)
-
-        def body(h, inputs):
-            a_k, target = inputs
-            h = self.gru.step(jax.nn.one_hot(a_k, num_actions, dtype=h.dtype) @ self.from_action, h)
-            hidden = self.decoder.hidden(h) if base is None else self.decoder.hidden(h) + base
-            return h, read(self.decoder.output(jax.nn.relu(hidden)), target)
-
-        h_0 = b_t if base is None else jnp.zeros_like(b_t)
-        return lax.scan(jax.checkpoint(body), h_0, (a_kt, targets_kt))[1]
+        one_hot = jax.nn.one_hot(a_kt, self.from_action.shape[0], dtype=self.from_action.dtype)
+        h_0 = b_t if self.from_belief is None else jnp.zeros_like(b_t)
+        hidden = self.decoder.hidden(self.gru.unroll(one_hot @ self.from_action, h_0))
+        if self.from_belief is not None:
+            hidden = hidden + self.from_belief(b_t)
+        return read(self.decoder.output.in_float32(jax.nn.relu(hidden)), targets_kt)
 
 
 class Separate(eqx.Module):
@@ -69,11 +62,11 @@ class Separate(eqx.Module):
         if a_kt.shape[0] != K:
             raise ValueError(f"{a_kt.shape[0]} actions for {K} separate predictors")
         is_past = jnp.tri(K).T[:, None, :, None]  # action j counts for predictor k > j
-        one_hot = jax.nn.one_hot(a_kt, num_actions, dtype=b_t.dtype)
+        one_hot = jax.nn.one_hot(a_kt, num_actions, dtype=self.bias.dtype)
         seen = jnp.einsum("j...a,jakf->k...f", one_hot, self.from_actions * is_past)
-        hidden = jnp.einsum("...d,dkf->k...f", b_t, self.from_belief) + seen
+        hidden = jnp.einsum("...d,dkf->k...f", b_t.astype(self.bias.dtype), self.from_belief) + seen
         hidden = jax.nn.relu(hidden + _over_streams(self.bias, hidden))
-        logits = jnp.einsum("k...f,kfo->k...o", hidden, self.output)
+        logits = jnp.einsum("k...f,kfo->k...o", hidden, self.output, preferred_element_type=jnp.float32)
         return read(logits + _over_streams(self.output_bias, logits), targets_kt)
 
 

@@ -1,48 +1,37 @@
-"""Episodes: a world, the Q-network that acts in it and the belief that runs beside it."""
+"""Episodes: a world, the Q-network that acts in it, and the beliefs it would have had.
+
+The belief never steers the agent, so it is unrolled after the episode, over all frames at once; only
+the policy runs step by step.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int, UInt8
 
-from ndigo.agent import pack, window_starts
+from ndigo.agent import QNetwork, pack, unpack, window_starts
 from ndigo.evaluation.glass_box import object_cells
-from ndigo.training.learner import Params
+from ndigo.networks import Core
 from ndigo.types import Window
 from ndigo.worlds import World
 
 
-class Frame(eqx.Module):
-    """One step of an episode, as the scan emits it."""
+class Episode(eqx.Module):
+    """One episode of S steps and S+1 frames; frames are packed."""
 
-    o_t: Array
-    a_tm1: Array
-    a_t: Array
-    mu_t: Array
-    belief: Array  # before o_t
-    q_state: Array  # before o_t
-    cells: Array
-    watched: Any
+    o_t: UInt8[Array, "S+1 P"]
+    a_tm1: Int[Array, " S+1"]
+    cells: Int[Array, "S+1 N"]
+    a_t: Int[Array, " S"]
+    mu_t: Float[Array, " S"]
+    q_state: Float[Array, "S D"]  # before each frame
 
 
-def run_episode(
-    world: World,
-    params: Params,
-    key: Array,
-    epsilon: Float[Array, ""],
-    *,
-    watch: Callable[[Any, Array], Any] = lambda state, b_t: None,
-) -> tuple[Frame, Frame]:
-    """Plays one episode epsilon-greedily: its steps 0..S-1, and the last frame o_S (whose a_t is unused).
-
-    `watch(state, b_t)` is evaluated at every step and kept in `watched`. An epsilon of 1 acts at random.
-    """
+def run_episode(world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""]) -> Episode:
+    """Plays one episode epsilon-greedily; an epsilon of 1 acts at random."""
     S, A = world.num_steps, world.num_actions
     key_reset, key_world, key_explore, key_action = jax.random.split(key, 4)
     # Drawn before the loop: inside it each draw would be a kernel of its own.
@@ -50,59 +39,48 @@ def run_episode(
     explores = jax.random.uniform(key_explore, (S,)) < epsilon
     random_a = jax.random.randint(key_action, (S,), 0, A)
 
-    def look(state, a_tm1, belief, q_state, explores, random_a):
-        o_t = world.observe(state)
-        b_t = params.model.core.step(o_t, a_tm1, belief)
-        h_t = params.q.core.step(o_t, a_tm1, q_state)
-        greedy = params.q.heads(h_t).argmax(axis=-1)
-        a_t = jnp.where(explores, random_a, greedy)
-        mu_t = jnp.where(a_t == greedy, 1 - epsilon + epsilon / A, epsilon / A)
-        frame = Frame(
-            o_t=pack(o_t),
-            a_tm1=a_tm1.astype(jnp.int8),
-            a_t=a_t.astype(jnp.int8),
-            mu_t=mu_t,
-            belief=belief,
-            q_state=q_state,
-            cells=object_cells(world, state),
-            watched=watch(state, b_t),
-        )
-        return frame, a_t, b_t, h_t
+    def frame(state, a_tm1):
+        return pack(world.observe(state)), a_tm1.astype(jnp.int8), object_cells(world, state)
 
     def body(carry, step):
-        state, a_tm1, belief, q_state = carry
+        state, a_tm1, q_state = carry
         key_step, explores, random_a = step
-        frame, a_t, b_t, h_t = look(state, a_tm1, belief, q_state, explores, random_a)
-        return (world.step(key_step, state, a_t), a_t, b_t, h_t), frame
+        h_t = q.core.step(world.observe(state), a_tm1, q_state)
+        greedy = q.heads(h_t).argmax(axis=-1)
+        a_t = jnp.where(explores, random_a, greedy)
+        mu_t = jnp.where(a_t == greedy, 1 - epsilon + epsilon / A, epsilon / A)
+        return (world.step(key_step, state, a_t), a_t, h_t), (*frame(state, a_tm1), a_t.astype(jnp.int8), mu_t, q_state)
 
     # b_0 = GRU(z_0, stay, 0): action 0 stands before the first frame.
-    nothing = jnp.zeros(params.model.core.size)
-    first = (world.reset(key_reset), jnp.int32(0), nothing, jnp.zeros(params.q.core.size))
-    last, frames = lax.scan(body, first, (keys, explores, random_a))
-    return frames, look(*last, jnp.bool_(False), jnp.int32(0))[0]
-
-
-def cut_windows(frames: Frame, last: Frame, T: int) -> Window:
-    """An episode as its replay rows, [W, T, ...], frames packed."""
-    starts = window_starts(len(frames.a_t), T)
-    with_last = jax.tree.map(
-        lambda x_t, end: jnp.concatenate([x_t, end[None]]),
-        (frames.o_t, frames.a_tm1, frames.cells),
-        (last.o_t, last.a_tm1, last.cells),
+    first = (world.reset(key_reset), jnp.int32(0), jnp.zeros(q.core.size))
+    (state, a_tm1, _), (o_t, a_tm1_t, cells, a_t, mu_t, q_state) = lax.scan(body, first, (keys, explores, random_a))
+    frames = jax.tree.map(
+        lambda x_t, end: jnp.concatenate([x_t, end[None]]), (o_t, a_tm1_t, cells), frame(state, a_tm1)
     )
+    return Episode(*frames, a_t=a_t, mu_t=mu_t, q_state=q_state)
+
+
+def beliefs(core: Core, episodes: Episode, shape: tuple[int, int, int]) -> Float[Array, "E S+1 D"]:
+    """b_t after every frame of a batch of episodes [E, ...]."""
+    z_t = core.encoder(jnp.swapaxes(unpack(episodes.o_t, shape), 0, 1))
+    b_t = core.unroll(z_t, episodes.a_tm1.T.astype(jnp.int32), jnp.zeros((len(episodes.a_t), core.size)))
+    return jnp.swapaxes(b_t, 0, 1)
+
+
+def cut_windows(episode: Episode, b_t: Float[Array, "S+1 D"], T: int) -> Window:
+    """An episode as its replay rows, [W, T, ...], frames packed, each with the states before its first frame."""
+    starts = window_starts(len(episode.a_t), T)
 
     def rows(x_t: Array, length: int) -> Array:
         return jnp.stack([x_t[s : s + length] for s in starts])
 
-    o_t, a_tm1, cells = (rows(x, T + 1) for x in with_last)
-    at_start = jnp.array(starts)
     return Window(
-        o_t=o_t,
-        a_tm1=a_tm1,
-        a_t=rows(frames.a_t, T),
-        mu_t=rows(frames.mu_t, T),
-        belief=frames.belief[at_start],
-        q_state=frames.q_state[at_start],
-        start=at_start.astype(jnp.int32),
-        cells=cells,
+        o_t=rows(episode.o_t, T + 1),
+        a_tm1=rows(episode.a_tm1, T + 1),
+        a_t=rows(episode.a_t, T),
+        mu_t=rows(episode.mu_t, T),
+        belief=jnp.stack([b_t[s - 1] if s else jnp.zeros_like(b_t[0]) for s in starts]),
+        q_state=jnp.stack([episode.q_state[s] for s in starts]),
+        start=jnp.array(starts, jnp.int32),
+        cells=rows(episode.cells, T + 1),
     )

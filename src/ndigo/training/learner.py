@@ -18,12 +18,14 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import lax
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from ndigo.agent import QNetwork, q_loss
 from ndigo.config import Config
 from ndigo.evaluation.glass_box import Probe, discovery_loss
 from ndigo.model import WorldModel, init_world_model, make_likelihood, prediction_loss
+from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.types import Window
 from ndigo.worlds import World
@@ -108,11 +110,12 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
             params=params,
             target=q,
             memory=reward.remember(model),
-            adam=adam.init(params),  # pyright: ignore[reportArgumentType] - a Module is a tree
+            adam=adam.init(ravel_pytree(params)[0]),
             step=jnp.int32(0),
         )
 
     def loss(params: Params, target: QNetwork, memory: Any, window: Window, offset: Int[Array, ""]):
+        params, target, memory = lower((params, target, memory), config.precision)
         seen = params.model.look(window)
         paid = reward.pay(params.reward, memory, params.model, seen)
         model_loss = jnp.float32(0.0) if seen.loss_tk is None else prediction_loss(seen.loss_tk)
@@ -145,7 +148,10 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
         norms = {
             f"{name}_gradient": optax.tree.norm(getattr(grads, name)) for name in ("model", "reward", "q", "probe")
         }
-        steps, adam_state = adam.update(grads, state.adam)
+        # Adam works on one vector: sixty small kernels become one.
+        flat, unravel = ravel_pytree(grads)
+        flat_step, adam_state = adam.update(flat, state.adam)
+        steps = unravel(flat_step)
         params = jax.tree.map(
             lambda rate, old, step: jax.tree.map(lambda p, s: p - rate * s, old, step),
             rates,

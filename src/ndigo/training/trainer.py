@@ -15,13 +15,13 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from ndigo.agent import Rows, actor_epsilons, make_replay, window_starts
+from ndigo.agent import Rows, actor_epsilons, make_replay, unpack, window_starts
 from ndigo.config import Config
-from ndigo.evaluation.glass_box import discovery_loss, object_cells
+from ndigo.evaluation.glass_box import discovery_loss
 from ndigo.evaluation.visits import in_view, visits
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
-from ndigo.training.acting import cut_windows, run_episode
+from ndigo.training.acting import Episode, beliefs, cut_windows, run_episode
 from ndigo.training.learner import Learner, LearnerState, Numbers, Params, make_learner
 from ndigo.types import Window
 from ndigo.worlds import World
@@ -62,15 +62,16 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
     replay = make_replay(capacity=num_blocks * rows_per_round, shape=world.shape)
     epsilons = jnp.ones(config.actors) if reward.acts_at_random else actor_epsilons(config.actors)
 
+    def play(key: Array, params: Params, epsilons: Float[Array, " E"]) -> tuple[Episode, Float[Array, "E S+1 D"]]:
+        """One episode for each epsilon, and the beliefs of the world model along it."""
+        keys = jax.random.split(key, len(epsilons))
+        episodes = jax.vmap(lambda key, epsilon: run_episode(world, params.q, key, epsilon))(keys, epsilons)
+        return episodes, beliefs(params.model.core, episodes, world.shape)
+
     def collect(key: Array, params: Params) -> Window:
         """One episode per actor, as replay rows."""
-        lowered = lower(params, config.precision)
-
-        def episode(key: Array, epsilon: Array) -> Window:
-            frames, last = run_episode(world, lowered, key, epsilon)
-            return cut_windows(frames, last, config.window)
-
-        windows = jax.vmap(episode)(jax.random.split(key, config.actors), epsilons)
+        episodes, b_t = play(key, lower(params, config.precision), epsilons)
+        windows = jax.vmap(lambda episode, b_t: cut_windows(episode, b_t, config.window))(episodes, b_t)
         return jax.tree.map(lambda x: lax.collapse(x, 0, 2), windows)
 
     def init(key: Array) -> TrainState:
@@ -101,25 +102,24 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
 
     def evaluate(params: Params, key: Array) -> Evaluation:
         params = lower(params, config.precision)
+        acts = jnp.full(config.evaluation_episodes, float(reward.acts_at_random))
+        episodes, b_t = play(key, params, acts)
+        probe, S = params.probe, world.num_steps  # o_S is not counted
 
-        def watch(state, b_t):
-            is_visible = in_view(world, world.observe(state))
-            if params.probe is None:
-                return is_visible, jnp.zeros(0)
-            return is_visible, discovery_loss(params.probe, b_t, object_cells(world, state))
-
-        def episode(key: Array) -> Evaluation:
-            frames, _ = run_episode(world, params, key, jnp.float32(reward.acts_at_random), watch=watch)
-            is_visible, loss = frames.watched
-            seen = visits(is_visible)
+        def measure(episode: Episode, b_t: Float[Array, "S+1 D"]) -> Evaluation:
+            seen = visits(in_view(world, unpack(episode.o_t[:S], world.shape)))
+            losses = jnp.zeros(0) if probe is None else discovery_loss(probe, b_t[:S], episode.cells[:S]).mean(axis=0)
             return Evaluation(
                 visits=seen.count,
                 first_visit=seen.first,
                 frequency=seen.is_seen.astype(jnp.float32),
-                discovery_loss=loss.mean(axis=0),
+                discovery_loss=losses,
             )
 
-        return jax.vmap(episode)(jax.random.split(key, config.evaluation_episodes))
+        if probe is None:
+            return jax.vmap(measure)(episodes, b_t)
+        # A few episodes at a time: the probe's answers over all cells are by far the largest array.
+        return lax.map(lambda pair: measure(*pair), (episodes, b_t), batch_size=10)
 
     def per_seed(key: Array) -> Array:
         # fold_in, not split: seed i's stream does not depend on how many seeds run.

@@ -1,0 +1,203 @@
+"""The recurrent unroll: one function, two implementations that a test holds equal.
+
+    r, u = sigmoid(x_r + h W_r), sigmoid(x_u + h W_u)
+    n    = tanh(x_n + r * (h W_n))
+    h'   = u * h + (1 - u) * n
+
+On a GPU a Pallas kernel keeps W on chip and the state in registers for the whole window; elsewhere, and
+where shapes do not suit the kernel, `lax.scan` does the same. The state is float32 throughout; products
+are taken in W's type and summed in float32.
+
+Backward, every gate is recomputed in one product over all steps, and W's gradient is one product after
+the loop; only dh, D numbers a stream, runs through time. Automatic differentiation would add a [D, 3D]
+gradient at every step and keep every gate.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton as pallas_triton
+from jaxtyping import Array, Float
+
+SCAN_UNROLL = 4  # loop bodies per iteration: fewer, larger launches
+ROWS = 16  # fewest streams in one kernel program: the smallest tile of the matrix units
+MANY = 64  # streams in one program where there are thousands
+NUM_WARPS = 8
+
+
+def gates(x: Array, hw: Array) -> tuple[Array, Array, Array, Array]:
+    """r, u, n and h W_n, from the input's and the state's share of the pre-activations."""
+    x_r, x_u, x_n = jnp.split(x.astype(jnp.float32), 3, axis=-1)
+    h_r, h_u, h_n = jnp.split(hw, 3, axis=-1)
+    r, u = jax.nn.sigmoid(x_r + h_r), jax.nn.sigmoid(x_u + h_u)
+    return r, u, jnp.tanh(x_n + r * h_n), h_n
+
+
+def project(h: Array, weight: Array) -> Array:
+    """h W, with W's type for the factors and float32 for the sum."""
+    return jnp.matmul(h.astype(weight.dtype), weight, preferred_element_type=jnp.float32)
+
+
+def gru_step(x: Float[Array, "... 3*D"], weight: Float[Array, "D 3*D"], h: Float[Array, "... D"]) -> Array:
+    """The state after one more input."""
+    _, u, n, _ = gates(x, project(h, weight))
+    return u * h + (1 - u) * n
+
+
+@jax.custom_vjp
+def gru_unroll(x_t: Float[Array, "T B 3*D"], weight: Float[Array, "D 3*D"], h_0: Float[Array, "B D"]) -> Array:
+    """The state after each input: [T, B, D]."""
+    return _by_device(_forward_kernel, _forward_scan, x_t, weight, h_0)
+
+
+def _save(x_t, weight, h_0):
+    h_t = gru_unroll(x_t, weight, h_0)
+    return h_t, (x_t, weight, h_0, h_t)
+
+
+def _backward(saved, dh_t):
+    x_t, weight, h_0, h_t = saved
+    h_tm1 = jnp.concatenate([h_0[None], h_t[:-1]])
+    low = weight.dtype  # what passes between the bulk products and the loop has the weights' type
+    r, u, n, h_n = gates(x_t, (h_tm1.astype(low) @ weight).astype(jnp.float32))
+    # What each pre-activation gets for one unit of dh.
+    per_n = (1 - u) * (1 - n * n)
+    per_u = (h_tm1 - n) * u * (1 - u)
+    per_r = per_n * h_n * r * (1 - r)
+    per_hw = jnp.concatenate([per_r, per_u, per_n * r], axis=-1).astype(low)
+    dh, dh_0 = _by_device(_backward_kernel, _backward_scan, dh_t, u.astype(low), per_hw, weight)
+    dhw = (jnp.concatenate([dh] * 3, axis=-1) * per_hw).astype(low)
+    dx = jnp.concatenate([dhw[..., : -dh.shape[-1]], (dh * per_n).astype(low)], axis=-1)
+    flat = h_tm1.reshape(-1, h_tm1.shape[-1]).astype(low)
+    dweight = jnp.matmul(flat.T, dhw.reshape(-1, dhw.shape[-1]), preferred_element_type=jnp.float32)
+    return dx.astype(x_t.dtype), dweight.astype(low), dh_0
+
+
+gru_unroll.defvjp(_save, _backward)
+
+
+def _by_device(kernel: Any, scan: Any, *args: Array) -> Any:
+    """The kernel on an NVIDIA GPU, the scan elsewhere and for shapes the kernel does not take."""
+    B, D = args[0].shape[1], args[-1].shape[0] if kernel is _backward_kernel else args[1].shape[0]
+    if B % ROWS or D % 16 or D & (D - 1):
+        return scan(*args)
+    return lax.platform_dependent(*args, cuda=kernel, default=scan)
+
+
+def _forward_scan(x_t: Array, weight: Array, h_0: Array) -> Array:
+    def body(h, x):
+        h = gru_step(x, weight, h)
+        return h, h
+
+    return lax.scan(body, h_0, x_t, unroll=SCAN_UNROLL)[1]
+
+
+def _backward_scan(dh_t: Array, u_t: Array, per_hw: Array, weight: Array) -> tuple[Array, Array]:
+    """dh at every step and before the first: dh_{t-1} = dh_t u_t + (dh_t per_hw_t) W^T."""
+
+    def body(dh, step):
+        dh_out, u, per_hw = step
+        dh = dh + dh_out
+        return dh * u + project(jnp.concatenate([dh] * 3, axis=-1) * per_hw, weight.T), dh
+
+    dh_0, dh = lax.scan(body, jnp.zeros_like(dh_t[0]), (dh_t, u_t, per_hw), reverse=True, unroll=SCAN_UNROLL)
+    return dh, dh_0
+
+
+def _forward_kernel(x_t: Array, weight: Array, h_0: Array, interpret: bool = False) -> Array:
+    T, B, D = x_t.shape[0], x_t.shape[1], weight.shape[0]
+    rows = rows_per_program(B)
+
+    def kernel(x_ref, weight_ref, h_0_ref, h_ref):
+        w_r, w_u, w_n = (weight_ref[:, pl.ds(i * D, D)] for i in range(3))
+
+        def body(t, h):
+            half = h.astype(weight.dtype)
+            x_r, x_u, x_n = (x_ref[t, :, pl.ds(i * D, D)].astype(jnp.float32) for i in range(3))
+            r = jax.nn.sigmoid(x_r + _dot(half, w_r))
+            u = jax.nn.sigmoid(x_u + _dot(half, w_u))
+            n = jnp.tanh(x_n + r * _dot(half, w_n))
+            h = u * h + (1 - u) * n
+            h_ref[t] = h
+            return h
+
+        lax.fori_loop(0, T, body, h_0_ref[...])
+
+    return _call(
+        kernel,
+        grid=B // rows,
+        inputs=[(x_t, (T, rows, 3 * D)), (weight, None), (h_0, (rows, D))],
+        outputs=[((T, B, D), (T, rows, D))],
+        interpret=interpret,
+    )[0]
+
+
+def _backward_kernel(
+    dh_t: Array, u_t: Array, per_hw: Array, weight: Array, interpret: bool = False
+) -> tuple[Array, Array]:
+    T, B, D = dh_t.shape
+    rows = rows_per_program(B)
+
+    def kernel(dh_out_ref, u_ref, per_hw_ref, transposed_ref, dh_ref, dh_0_ref):
+        w_r, w_u, w_n = (transposed_ref[pl.ds(i * D, D), :] for i in range(3))
+
+        def body(i, dh):
+            t = T - 1 - i
+            dh = dh + dh_out_ref[t]
+            dh_ref[t] = dh
+            d_r, d_u, d_n = ((dh * per_hw_ref[t, :, pl.ds(j * D, D)]).astype(weight.dtype) for j in range(3))
+            return dh * u_ref[t] + _dot(d_r, w_r) + _dot(d_u, w_u) + _dot(d_n, w_n)
+
+        dh_0_ref[...] = lax.fori_loop(0, T, body, jnp.zeros((rows, D), jnp.float32))
+
+    return _call(
+        kernel,
+        grid=B // rows,
+        inputs=[
+            (dh_t, (T, rows, D)),
+            (u_t, (T, rows, D)),
+            (per_hw, (T, rows, 3 * D)),
+            (weight.T, None),
+        ],
+        outputs=[((T, B, D), (T, rows, D)), ((B, D), (rows, D))],
+        interpret=interpret,
+    )
+
+
+def rows_per_program(B: int) -> int:
+    return MANY if B % MANY == 0 and B >= 8 * MANY else ROWS
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return jnp.matmul(a, b, preferred_element_type=jnp.float32)
+
+
+def _call(kernel: Any, *, grid: int, inputs: list, outputs: list, interpret: bool) -> Any:
+    """A Pallas call that cuts the second-last axis of each array into blocks; None takes it whole."""
+
+    def spec(shape: tuple[int, ...], block: tuple[int, ...] | None) -> pl.BlockSpec:
+        if block is None:
+            return pl.BlockSpec(shape, lambda i: (0,) * len(shape))
+        before = (0,) * (len(shape) - 2)
+        return pl.BlockSpec(block, lambda i: (*before, i, 0))
+
+    return pl.pallas_call(
+        kernel,
+        grid=(grid,),
+        in_specs=[spec(array.shape, block) for array, block in inputs],
+        out_specs=[spec(shape, block) for shape, block in outputs],
+        out_shape=[jax.ShapeDtypeStruct(shape, jnp.float32) for shape, _ in outputs],
+        compiler_params=pallas_triton.CompilerParams(num_warps=NUM_WARPS, num_stages=1),
+        interpret=interpret,
+        name=kernel.__qualname__.split(".")[0].strip("_"),
+    )(*(array for array, _ in inputs))
+
+
+forward_interpreted = functools.partial(_forward_kernel, interpret=True)
+backward_interpreted = functools.partial(_backward_kernel, interpret=True)
