@@ -9,8 +9,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ndigo.api import Run as Run
+    from ndigo.api import load as load
+    from ndigo.api import open_run as open_run
+    from ndigo.api import resume as resume
+    from ndigo.api import train as train
+    from ndigo.config import PRESETS as PRESETS
+    from ndigo.config import Config as Config
     from ndigo.errors import NdigoError as NdigoError
     from ndigo.experiments import EXPERIMENTS as EXPERIMENTS
+    from ndigo.rewards import REWARDS as REWARDS
+    from ndigo.rewards import IntrinsicReward as IntrinsicReward
+    from ndigo.rewards import make_reward as make_reward
     from ndigo.worlds import WORLDS as WORLDS
     from ndigo.worlds import World as World
     from ndigo.worlds import make_world as make_world
@@ -19,10 +29,20 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "EXPERIMENTS": "ndigo.experiments",
-    "NdigoError": "ndigo.errors",
+    "PRESETS": "ndigo.config",
+    "REWARDS": "ndigo.rewards",
     "WORLDS": "ndigo.worlds",
+    "Config": "ndigo.config",
+    "IntrinsicReward": "ndigo.rewards",
+    "NdigoError": "ndigo.errors",
+    "Run": "ndigo.api",
     "World": "ndigo.worlds",
+    "load": "ndigo.api",
+    "make_reward": "ndigo.rewards",
     "make_world": "ndigo.worlds",
+    "open_run": "ndigo.api",
+    "resume": "ndigo.api",
+    "train": "ndigo.api",
 }
 
 

@@ -1,7 +1,8 @@
 """The command line: finds the command, reads its options, and turns bad input into one line.
 
 Only the named command is imported, so that `ndigo --help` and a mistyped name answer at once (JAX
-alone takes seconds to load). Exit codes: 0 done, 2 bad input, 130 interrupted, 141 reader gone.
+alone takes seconds to load). Exit codes: 0 done, 1 a run failed, 2 bad input, 130 interrupted, 141 reader
+gone, 143 terminated.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from ndigo import __version__
 from ndigo.commands import COMMANDS
+from ndigo.compile_cache import keep_compiled_programs
 from ndigo.errors import NdigoError, unknown_name
 
-BAD_INPUT, INTERRUPTED, READER_GONE = 2, 130, 141
+INTERRUPTED, READER_GONE = 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,21 +27,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without our characters shows a "?" for them
     try:
-        _run(list(sys.argv[1:] if argv is None else argv))
+        code = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()  # here, where a reader that has gone away is still ours to handle
     except NdigoError as error:
         print("ndigo:", " ".join(str(error).split()), file=sys.stderr)
-        return BAD_INPUT
+        return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         # `ndigo ... | head`: the interpreter flushes stdout once more on its way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
-    return 0
+    return code
 
 
-def _run(argv: list[str]) -> None:
+def _run(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(_help())
     elif argv[0] in ("-V", "--version"):
@@ -48,10 +49,13 @@ def _run(argv: list[str]) -> None:
     elif argv[0] not in COMMANDS:
         raise unknown_name("option" if argv[0].startswith("-") else "command", argv[0], COMMANDS)
     else:
-        _keep_compiled_programs()
+        keep_compiled_programs()
         command = importlib.import_module(f"ndigo.commands.{argv[0]}")
         options = importlib.import_module("ndigo.terminal.options")
-        command.run(options.read(command.Arguments, f"ndigo {argv[0]}", argv[1:]))
+        # A command whose defaults depend on its words (a preset) says so with a function of them.
+        default = command.defaults(argv[1:]) if hasattr(command, "defaults") else None
+        return command.run(options.read(command.Arguments, f"ndigo {argv[0]}", argv[1:], default)) or 0
+    return 0
 
 
 def _help() -> str:
@@ -69,12 +73,3 @@ def _help() -> str:
         ]
     )
 
-
-def _keep_compiled_programs() -> None:
-    """Lets JAX keep what it compiles in the user's cache folder: the next start takes a second.
-
-    JAX reads both variables when it is imported; what the user has set stays.
-    """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache / "ndigo" / "jax"))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 
 class NdigoError(ValueError):
-    """Bad input. The command line prints its message as one line and exits with code 2."""
+    """Bad input. The command line prints its message as one line and exits with the error's code."""
+
+    exit_code = 2
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> NdigoError:

@@ -47,12 +47,12 @@ def test_an_unknown_command_gets_one_line_with_the_nearest(capsys):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_answers_an_unknown_option_in_one_line(name, capsys):
-    assert main([name, "--sed", "3"]) == 2
+    assert main([name, "--hepl", "3"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
-    assert err.startswith("ndigo: unknown option '--sed'; known: --")
-    assert err.endswith("(nearest: --seed)\n")
+    assert err.startswith("ndigo: unknown option '--hepl'; known: --")
+    assert err.endswith("(nearest: --help)\n")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

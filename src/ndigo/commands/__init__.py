@@ -1,10 +1,15 @@
 """The commands of `ndigo`, one file each, loaded only when called.
 
 `ndigo.commands.NAME` has a frozen dataclass `Arguments`, whose documented fields are the command's
-options, and a function `run(args)`. A new command is one such file and one line here.
+options, and a function `run(args)`, which returns an exit code or None for 0. A command whose defaults
+depend on its words also has `defaults(words)`. A new command is one such file and one line here.
 """
 
 COMMANDS = {
+    "discover": "train an agent for some minutes and compare it with Random and the paper",
+    "train": "train an agent in a world, or continue a run",
+    "evaluate": "measure what a trained agent sees and knows",
+    "report": "compare runs with the paper, and draw their curves",
     "worlds": "list the worlds, or draw one",
     "play": "walk a world with the arrow keys",
     "walk": "watch a random walker in every world, with its statistics beside the paper's",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.from_module import from_module
 from ndigo.rewards.icm import ICM
 from ndigo.rewards.ndigo import make_ndigo, ndigo_reward
 from ndigo.rewards.prediction_error import PREDICTION_ERROR
@@ -17,9 +18,13 @@ REWARDS: dict[str, IntrinsicReward] = {
 
 
 def make_reward(name: str) -> IntrinsicReward:
-    """The reward of that name; `ndigo-H` for any whole H of at least 1."""
+    """The reward of that name, `ndigo-H` for any whole H of at least 1, or your own as MODULE:NAME."""
     if name in REWARDS:
         return REWARDS[name]
+    if ":" in name:
+        return from_module(name, "reward", IntrinsicReward)
+    if name.startswith("<"):
+        raise NdigoError(f"reward {name} was a record made in Python; hand it over again, or train it as MODULE:NAME")
     family, _, horizon = name.partition("-")
     if family != "ndigo":
         raise unknown_name("reward", name, REWARDS)

@@ -12,14 +12,15 @@ import safetensors
 import safetensors.numpy
 
 from ndigo.errors import NdigoError
-from ndigo.storage.run_folder import write_whole
+from ndigo.storage.run_folder import make_folder, write_whole
 
 
 def save_agent(path: Path, arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> None:
-    """Writes `arrays` as float16 with the settings and a digest of the arrays in the header."""
+    """Writes `arrays` as float16, with the settings and a digest of both in the header."""
     half = {k: v.astype(np.float16) if v.dtype == np.float32 else v for k, v in arrays.items()}
-    header = {"ndigo": json.dumps(settings), "sha256": _digest(half)}
-    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(settings)
+    header = {"ndigo": text, "sha256": _digest(text, half)}
+    make_folder(path.parent)
     write_whole(path, safetensors.numpy.save(half, metadata=header))
 
 
@@ -33,14 +34,14 @@ def load_agent(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise NdigoError(f"{path} cannot be read as an agent: {error}") from None
     if "ndigo" not in header:
         raise NdigoError(f"{path} is a safetensors file, but not an agent of this library")
-    if header.get("sha256") != _digest(half):
-        raise NdigoError(f"{path} is damaged: its arrays do not match their sha256")
+    if header.get("sha256") != _digest(header["ndigo"], half):
+        raise NdigoError(f"{path} is damaged: it does not match its sha256")
     full = {k: v.astype(np.float32) if v.dtype == np.float16 else v for k, v in half.items()}
     return json.loads(header["ndigo"]), full
 
 
-def _digest(arrays: dict[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
+def _digest(text: str, arrays: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
         digest.update(name.encode())
         digest.update(np.ascontiguousarray(arrays[name]).tobytes())

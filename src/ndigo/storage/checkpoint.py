@@ -13,32 +13,33 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import safetensors
 import safetensors.numpy
 
 from ndigo.errors import NdigoError
-from ndigo.storage.run_folder import sync_folder, write_whole
+from ndigo.storage.run_folder import WriteError, make_folder, sync_folder, write_whole
 
 KEPT = 2  # the newest, and one to fall back on
 
 
 def named_arrays(tree: Any) -> dict[str, np.ndarray]:
-    """The tree's leaves by path; typed random keys as their raw words."""
+    """Copies of the tree's leaves by path; typed random keys as their raw words."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {jax.tree_util.keystr(path): np.ascontiguousarray(_raw(leaf)) for path, leaf in leaves}
+    # A copy: on a CPU numpy would see JAX's own memory, which the next chunk overwrites.
+    return {jax.tree_util.keystr(path): np.array(_raw(leaf), order="C") for path, leaf in leaves}
 
 
 def into_tree(arrays: dict[str, np.ndarray], like: Any, source: str) -> Any:
     """A tree shaped as `like`, filled from `arrays`; a mismatch is one line that names the first."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(like)
     names = [jax.tree_util.keystr(path) for path, _ in leaves]
-    for name in set(names) ^ set(arrays):
+    for name in sorted(set(names) ^ set(arrays)):
         where = "lacks" if name in names else "has the unknown"
         raise NdigoError(f"{source} is of another configuration: it {where} tensor {name}")
     filled = []
@@ -59,26 +60,27 @@ def _raw(leaf: Any) -> Any:
     return jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
 
 
-def save(folder: Path, step: int, tree: Any, fingerprint: str) -> Path:
+def save(folder: Path, step: int, arrays: dict[str, np.ndarray], fingerprint: str) -> Path:
     """Writes step_N and removes the oldest; on failure the earlier checkpoints are as they were."""
     final, temporary = folder / f"step_{step}", folder / f".step_{step}.tmp"
     try:
         shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
-        data = safetensors.numpy.save(named_arrays(tree))
+        make_folder(temporary)
+        data = safetensors.numpy.save(arrays)
         write_whole(temporary / "state.safetensors", data)
         manifest = {"step": step, "sha256": hashlib.sha256(data).hexdigest(), "fingerprint": fingerprint}
         write_whole(temporary / "manifest.json", json.dumps(manifest, indent=1).encode())
-        shutil.rmtree(final, ignore_errors=True)
+        shutil.rmtree(final, ignore_errors=True)  # a damaged one of the same step
         os.replace(temporary, final)
         sync_folder(folder)
-    except (OSError, NdigoError) as error:
+    except (OSError, WriteError) as error:
         shutil.rmtree(temporary, ignore_errors=True)
-        left = steps(folder)
-        last = f"the last good checkpoint is step {left[0]}" if left else "there is no earlier checkpoint"
-        raise NdigoError(f"checkpoint of step {step} could not be written ({error}); {last}") from None
+        raise WriteError(f"checkpoint of step {step} is not saved ({error}); {last_good(folder)}") from None
     for old in steps(folder)[KEPT:]:
-        shutil.rmtree(folder / f"step_{old}", ignore_errors=True)
+        # Renamed first: a kill in the middle leaves no folder that looks like a checkpoint.
+        doomed = folder / f".step_{old}.tmp"
+        os.replace(folder / f"step_{old}", doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
     return final
 
 
@@ -88,37 +90,78 @@ def steps(folder: Path) -> list[int]:
     return sorted((int(name) for name in found if name.isdecimal()), reverse=True)
 
 
+def last_good(folder: Path) -> str:
+    """For messages: what a run that stops here can be continued from."""
+    left = steps(folder)
+    return f"the last good checkpoint is step {left[0]}" if left else "there is no earlier checkpoint"
+
+
+class UnusableCheckpoint(NdigoError):
+    """Not what was written, or not written by this run."""
+
+
 def load_newest(folder: Path, fingerprint: str, warn: Callable[[str], None]) -> tuple[int, dict[str, np.ndarray]]:
-    """The newest undamaged checkpoint; each damaged one on the way is named through `warn`."""
+    """The newest good checkpoint; each one that cannot be used is named through `warn`."""
     available = steps(folder)
     if not available:
         raise NdigoError(f"{folder} holds no checkpoint")
     for step in available:
         try:
             return step, load(folder / f"step_{step}", fingerprint)
-        except DamagedCheckpoint as damage:
-            warn(str(damage))
-    raise NdigoError(f"every checkpoint in {folder} is damaged: steps {', '.join(map(str, available))}")
-
-
-class DamagedCheckpoint(NdigoError):
-    """The file is not what was written."""
+        except UnusableCheckpoint as problem:
+            warn(str(problem))
+    raise NdigoError(f"no checkpoint in {folder} can be used: steps {', '.join(map(str, available))}")
 
 
 def load(path: Path, fingerprint: str) -> dict[str, np.ndarray]:
+    """The arrays of one checkpoint folder, once its sha256 and its configuration are right."""
     try:
-        manifest = json.loads((path / "manifest.json").read_text())
-        data = (path / "state.safetensors").read_bytes()
+        manifest = json.loads((path / "manifest.json").read_bytes())
         sha256, written_for = manifest["sha256"], manifest["fingerprint"]
-    except (OSError, ValueError, KeyError) as error:
-        raise DamagedCheckpoint(f"checkpoint {path} is damaged ({error})") from None
+        data = (path / "state.safetensors").read_bytes()
+    except OSError as error:
+        name = Path(error.filename or path).name
+        raise UnusableCheckpoint(f"checkpoint {path} is damaged ({name}: {error.strerror})") from None
+    except (ValueError, KeyError, TypeError):
+        raise UnusableCheckpoint(f"checkpoint {path} is damaged (manifest.json cannot be read)") from None
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise DamagedCheckpoint(f"checkpoint {path} is damaged (state.safetensors does not match its sha256)")
+        raise UnusableCheckpoint(f"checkpoint {path} is damaged (state.safetensors does not match its sha256)")
     if written_for != fingerprint:
-        raise NdigoError(f"checkpoint {path} was written by a run of another configuration")
+        raise UnusableCheckpoint(f"checkpoint {path} was written by a run of another configuration")
     return safetensors.numpy.load(data)
 
 
 def fingerprint(settings: dict[str, Any]) -> str:
     """Names a configuration, so that a checkpoint is not loaded into another's run."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class CheckpointWriter:
+    """Writes checkpoints while the device goes on training; one at a time, in order.
+
+    Use as a context: leaving it waits for the last one. An error comes out at the next `wait`.
+    """
+
+    def __init__(self, folder: Path, fingerprint: str):
+        self.folder, self.fingerprint = folder, fingerprint
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        self._pending: Future[Path] | None = None
+
+    def __enter__(self) -> CheckpointWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        self._thread.shutdown(wait=True)
+        if kind is None:
+            self.wait()
+
+    def write(self, step: int, arrays: dict[str, np.ndarray]) -> None:
+        """Starts writing; `arrays` are the writer's from here on."""
+        self.wait()
+        self._pending = self._thread.submit(save, self.folder, step, arrays, self.fingerprint)
+
+    def wait(self) -> None:
+        """Returns when everything given so far is on disk."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.result()

@@ -9,8 +9,10 @@ Files are written to a temporary name, synced and renamed, so a reader never mee
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,15 @@ from typing import Any
 from ndigo.errors import NdigoError
 
 
+class WriteError(NdigoError):
+    """The disk refused; what was there before is still there."""
+
+    exit_code = 1
+
+
 class RunFolder:
+    """Reads and writes one run's files. Nothing here knows what trains."""
+
     def __init__(self, path: str | Path):
         self.path = Path(path)
 
@@ -36,7 +46,7 @@ class RunFolder:
             )
         if run.path.exists() and not run.path.is_dir():
             raise NdigoError(f"{run.path} is a file; --out must name a folder")
-        run.path.mkdir(parents=True, exist_ok=True)
+        make_folder(run.path)
         write_whole(run.path / "config.json", json.dumps(settings, indent=1).encode())
         return run
 
@@ -48,19 +58,25 @@ class RunFolder:
         return run
 
     def settings(self) -> dict[str, Any]:
+        """The resolved settings: `config`, `world`, `reward`, `versions`, `device`."""
         try:
-            return json.loads((self.path / "config.json").read_text())
-        except json.JSONDecodeError as error:
-            raise NdigoError(
-                f"{self.path}/config.json is damaged (line {error.lineno}); the run cannot be read"
-            ) from None
+            return json.loads((self.path / "config.json").read_bytes())
+        except ValueError as error:
+            raise NdigoError(f"{self.path}/config.json is damaged ({error}); the run cannot be read") from None
 
     def append(self, line: dict[str, Any]) -> None:
-        """Adds one line of metrics, on disk when this returns."""
-        with open(self.path / "metrics.jsonl", "a") as file:
-            file.write(json.dumps(line) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        """Adds one line of metrics, on disk when this returns; a disk that is full keeps no part of it."""
+        path = self.path / "metrics.jsonl"
+        before = path.stat().st_size if path.exists() else 0
+        try:
+            with open(path, "ab") as file:
+                file.write(json.dumps(line).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.truncate(path, before)
+            raise WriteError(f"cannot write {path}: {error.strerror or error}") from None
 
     def metrics(self) -> list[dict[str, Any]]:
         """Every whole line; a last line cut short by a kill is skipped."""
@@ -72,19 +88,20 @@ class RunFolder:
     def rewind(self, step: int) -> None:
         """Drops the lines after `step`: a resumed run writes them again."""
         kept = [line for line in self._lines() if line["step"] <= step]
+        remove_unfinished(self.path)
         write_whole(self.path / "metrics.jsonl", "".join(json.dumps(line) + "\n" for line in kept).encode())
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         path = self.path / "metrics.jsonl"
         if not path.exists():
             return
-        lines = path.read_text().split("\n")
+        lines = path.read_bytes().split(b"\n")
         for number, text in enumerate(lines, 1):
             if not text:
                 continue
             try:
                 yield json.loads(text)
-            except json.JSONDecodeError:
+            except ValueError:
                 if number == len(lines):
                     return
                 raise NdigoError(f"{path} line {number} is damaged; remove that line to read the rest") from None
@@ -101,8 +118,22 @@ def write_whole(path: Path, data: bytes) -> None:
         os.replace(temporary, path)
         sync_folder(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise NdigoError(f"cannot write {path}: {error.strerror or error}") from None
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise WriteError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(f"cannot make the folder {path}: {error.strerror or error}") from None
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Clears the temporary files and folders that a kill left behind."""
+    for path in folder.glob(".*.tmp"):
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def sync_folder(path: Path) -> None:

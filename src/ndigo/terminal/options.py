@@ -26,15 +26,15 @@ BAD_CHOICE = re.compile(
 BAD_VALUE = re.compile(r"Error parsing (?P<flag>\S+):.*[:,] (?P<value>'.*')")
 
 
-def read(arguments: type[T], prog: str, words: Sequence[str]) -> T:
-    """The dataclass `arguments`, filled from the words of the command line."""
+def read(arguments: type[T], prog: str, words: Sequence[str], default: T | None = None) -> T:
+    """The dataclass `arguments`, filled from the words of the command line, else from `default`."""
     if "-h" in words or "--help" in words:
-        return _parse(arguments, prog, words)  # prints the help and exits
+        return _parse(arguments, prog, words, default)  # prints the help and exits
     _check_flags(words, arguments, prog)
     box = io.StringIO()
     try:
         with _unwrapped(), contextlib.redirect_stderr(box):
-            return _parse(arguments, prog, words)
+            return _parse(arguments, prog, words, default)
     except SystemExit:
         raise _one_line(box.getvalue(), prog) from None
 
@@ -45,8 +45,8 @@ def within(option: str, value: float, low: float, high: float) -> None:
         raise NdigoError(f"{option} {value}: must be from {low} to {high}")
 
 
-def _parse(arguments: type[T], prog: str, words: Sequence[str]) -> T:
-    return tyro.cli(arguments, prog=prog, args=words)
+def _parse(arguments: type[T], prog: str, words: Sequence[str], default: T | None = None) -> T:
+    return tyro.cli(arguments, prog=prog, args=words, default=default)
 
 
 def _check_flags(words: Sequence[str], arguments: type, prog: str) -> None:

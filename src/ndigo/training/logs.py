@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,51 +17,72 @@ from ndigo.errors import NdigoError, unknown_name
 @dataclass(frozen=True)
 class Log:
     write: Callable[[int, dict[str, float]], None]  # step, scalars by name
-    close: Callable[[], None]
 
 
-def scalars(line: dict[str, Any], channels: Sequence[str], objects: Sequence[str]) -> dict[str, float]:
+def scalars(line: dict[str, Any], world: dict[str, Any]) -> dict[str, float]:
     """A line of metrics as named scalars: means over seeds, one per channel or object."""
-    named: dict[str, float] = {}
+    named = {name: float(line[name]) for name in ("world_steps", "transitions_per_second")}
     for group in ("learning", "evaluation"):
         for name, per_seed in line.get(group, {}).items():
             mean = np.asarray(per_seed, float).mean(axis=0)
-            labels = channels if name.endswith("_c") else objects
             if mean.ndim == 0:
                 named[f"{group}/{name}"] = float(mean)
-            else:
-                named |= {f"{group}/{name}/{label}": float(x) for label, x in zip(labels, mean, strict=True)}
+                continue
+            kind = "channels" if name.endswith("_c") else "objects" if name == "discovery_loss" else "in_view"
+            # Not strict: a world without truth may name objects, but has no discovery loss.
+            named |= {f"{group}/{name}/{label}": float(x) for label, x in zip(world[kind], mean, strict=False)}
     return named
 
 
-def open_tensorboard(folder: Path, settings: dict[str, Any]) -> Log:
-    writer = _import("tensorboardX", "tensorboard").SummaryWriter(str(folder / "tensorboard"))
+@contextmanager
+def open_tensorboard(folder: Path, settings: dict[str, Any], step: int) -> Iterator[Log]:
+    """Event files in RUN/tensorboard; what an earlier sitting wrote after `step` is purged."""
+    folder /= "tensorboard"
+    writer = _package("tensorboard").SummaryWriter(str(folder), purge_step=step + 1 if step else None)
 
     def write(step: int, named: dict[str, float]) -> None:
         for name, value in named.items():
             writer.add_scalar(name, value, step)
         writer.flush()
 
-    return Log(write=write, close=writer.close)
+    try:
+        yield Log(write=write)
+    finally:
+        writer.close()
 
 
-def open_wandb(folder: Path, settings: dict[str, Any]) -> Log:
-    run = _import("wandb", "wandb").init(project="ndigo", dir=str(folder), config=settings)
-    return Log(write=lambda step, named: run.log(named, step=step), close=run.finish)
+@contextmanager
+def open_wandb(folder: Path, settings: dict[str, Any], step: int) -> Iterator[Log]:
+    """A Weights & Biases run named as the folder; WANDB_MODE=offline keeps it in RUN/wandb."""
+    run = _package("wandb").init(project="ndigo", name=folder.name, dir=str(folder), config=settings)
+    try:
+        yield Log(write=lambda step, named: run.log(named, step=step))
+    finally:
+        run.finish()
 
 
 LOGS = {"tensorboard": open_tensorboard, "wandb": open_wandb}
+PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb"}
 
 
-def open_logs(names: Sequence[str], folder: Path, settings: dict[str, Any]) -> list[Log]:
+def open_logs(
+    names: Sequence[str], folder: Path, settings: dict[str, Any], step: int
+) -> list[AbstractContextManager[Log]]:
+    """Each log as a context that closes it; `step` is where the run goes on."""
+    refuse_missing_logs(names)
+    return [LOGS[name](folder, settings, step) for name in names]
+
+
+def refuse_missing_logs(names: Sequence[str]) -> None:
+    """An error for a log that is mistyped or not installed; asked before a run is made, it leaves nothing behind."""
     for name in names:
         if name not in LOGS:
             raise unknown_name("log", name, LOGS)
-    return [LOGS[name](folder, settings) for name in names]
+        _package(name)
 
 
-def _import(module: str, extra: str) -> Any:
+def _package(name: str) -> Any:
     try:
-        return __import__(module)
+        return importlib.import_module(PACKAGES[name])
     except ImportError:
-        raise NdigoError(f"--log {extra} needs {module}: pip install 'ndigo[{extra}]'") from None
+        raise NdigoError(f"--log {name} needs {PACKAGES[name]}: pip install 'ndigo[{name}]'") from None

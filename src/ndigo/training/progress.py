@@ -1,27 +1,41 @@
-"""What a person sees while a run trains: a bar that is rewritten, or plain lines where there is no terminal."""
+"""What a person sees while a run trains: a bar that is redrawn, and a line for every evaluation.
+
+Where there is no terminal only the lines are printed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
 import numpy as np
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
-from ndigo.worlds import World
+from ndigo.config import Config
+
+
+class StatusAndBar(Progress):
+    """The bar with a line of numbers above it."""
+
+    status = "compiling"
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield Text(self.status, no_wrap=True, overflow="ellipsis")
+        yield from super().get_renderables()
 
 
 class TrainingProgress:
-    """Step, speed, reward split by channel, discovery loss and visits; a line for every evaluation."""
+    """Step, speed, reward split by channel, discovery loss, visits and the time left."""
 
-    def __init__(self, console: Console, world: World, total: float, unit: str):
-        self.console = console
-        self.world = world
-        self.bar = Progress(
+    def __init__(self, console: Console, world: dict[str, Any], config: Config, minutes: float | None):
+        self.console, self.world = console, world
+        self.is_timed = minutes is not None
+        self.bar = StatusAndBar(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=32),
             TextColumn("{task.percentage:>3.0f}% of {task.fields[limit]}"),
             TimeElapsedColumn(),
             TextColumn("left"),
@@ -30,7 +44,9 @@ class TrainingProgress:
             transient=True,
             disable=not console.is_terminal,
         )
-        self.task = self.bar.add_task("compiling", total=total, limit=unit)
+        total = config.learner_steps if minutes is None else 60 * minutes
+        limit = f"{config.learner_steps:,} steps" if minutes is None else f"{minutes:g} min"
+        self.task = self.bar.add_task("", total=total, limit=limit)
 
     def __enter__(self) -> TrainingProgress:
         self.bar.start()
@@ -39,20 +55,34 @@ class TrainingProgress:
     def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.bar.stop()
 
-    def show(self, done: float, line: dict[str, Any]) -> None:
-        learning = line["learning"]
-        split = np.asarray(learning["reward_c"]).mean(axis=0)
-        parts = " ".join(f"{c.name} {x:+.3f}" for c, x in zip(self.world.channels, split, strict=True))
-        status = f"step {line['step']:,}  {line['transitions_per_second']:,.0f} transitions/s  reward {parts}"
-        self.bar.update(self.task, completed=done, description=status)
+    def say(self, text: str) -> None:
+        self.console.print(text, highlight=False)
+
+    def show(self, line: dict[str, Any], seconds: float) -> None:
+        """One chunk's line of metrics, `seconds` after the start of this sitting."""
+        self.bar.status = (
+            f"step {line['step']:,}  {line['transitions_per_second']:,} transitions/s  {self._learning(line)}"
+        )
+        self.bar.update(self.task, completed=seconds if self.is_timed else line["step"])
         if "evaluation" in line:
-            self.console.print(
-                f"step {line['step']:>7,}  {line['seconds']:>6.0f} s  {self._evaluation(line)}", highlight=False
-            )
+            self.say(f"step {line['step']:>7,} {line['seconds']:>6.0f} s   {self._evaluation(line)}")
+
+    def _learning(self, line: dict[str, Any]) -> str:
+        mean = {name: np.asarray(x).mean(axis=0) for name, x in line["learning"].items()}
+        reward = f"reward {mean['reward']:.3f}"
+        if mean["reward_c"].any():  # a reward without a split by channel leaves it at zero
+            reward += f" ({_named(self.world['channels'], mean['reward_c'], '+.3f')})"
+        loss = _named(self.world["objects"], mean["discovery_loss"], ".2f")
+        return f"{reward}  discovery loss {loss}" if loss else reward
 
     def _evaluation(self, line: dict[str, Any]) -> str:
         mean = {name: np.asarray(x).mean(axis=0) for name, x in line["evaluation"].items()}
-        seen = [c.name for c in self.world.channels if c.kind == "one_hot"]
-        visits = ", ".join(f"{name} {x:.0f}" for name, x in zip(seen, mean["visits"], strict=True))
-        loss = ", ".join(f"{name} {x:.2f}" for name, x in zip(self.world.objects, mean["discovery_loss"], strict=False))
-        return f"visits: {visits}  discovery loss: {loss}" if loss else f"visits: {visits}"
+        visits = _named(self.world["in_view"], mean["visits"], ".0f")
+        loss = _named(self.world["objects"], mean["discovery_loss"], ".2f")
+        parts = [f"visits: {visits}" if visits else "", f"discovery loss: {loss}" if loss else ""]
+        return "   ".join(filter(None, parts)) or self._learning(line)
+
+
+def _named(names: Sequence[str], values: np.ndarray, form: str) -> str:
+    # Not strict: a world without truth may name objects, but has no discovery loss.
+    return ", ".join(f"{name} {value:{form}}" for name, value in zip(names, values, strict=False))

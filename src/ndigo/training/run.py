@@ -1,17 +1,16 @@
 """A run: chunks on the device, and between them what the host does: metrics, checkpoints, signals, time.
 
-A chunk's metrics are on disk before its checkpoint, and a resumed run drops the lines after the
-checkpoint it starts from, so that kill and resume leave the same file as no kill at all.
+A chunk's line of metrics is on disk before its checkpoint, and a resumed run drops the lines after the
+checkpoint it starts from, so that kill and resume leave the same numbers as no kill at all.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import platform
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -26,34 +25,39 @@ from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint
-from ndigo.storage.run_folder import RunFolder
+from ndigo.storage.run_folder import RunFolder, remove_unfinished
+from ndigo.training.divergence import DivergedError, refuse_bad_numbers, refuse_bad_weights
 from ndigo.training.learner import Numbers
 from ndigo.training.logs import open_logs, scalars
 from ndigo.training.progress import TrainingProgress
+from ndigo.training.signals import stop_signals
 from ndigo.training.trainer import Trainer, TrainState, make_trainer
 from ndigo.worlds import World
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: `finished`, `time` (its minutes are over) or the signal that stopped it."""
+    """How a run ended: `finished`, `time` (its minutes are over), `SIGINT` or `SIGTERM`."""
 
     step: int
     why: str
 
 
-class DivergedError(NdigoError):
-    """A number turned NaN or infinite; the last good checkpoint is kept."""
-
-
 def new_run(path: Path, config: Config, world: World, reward: IntrinsicReward) -> RunFolder:
-    """The folder of a run that has not begun."""
-    settings = {
+    """The folder of a run that has not begun; settings that cannot be trained leave no folder."""
+    jax.eval_shape(make_trainer(config, world, reward).init, jax.random.key(0))
+    return RunFolder.create(path, settings_of(config, world, reward))
+
+
+def settings_of(config: Config, world: World, reward: IntrinsicReward) -> dict[str, Any]:
+    """What config.json holds: all that a reader of the metrics needs to know."""
+    return {
         "config": dataclasses.asdict(config),
         "world": {
             "name": world.name,
-            "channels": [c.name for c in world.channels],
-            "objects": list(world.objects),
+            "channels": [channel.name for channel in world.channels],
+            "in_view": [channel.name for channel in world.channels if channel.kind == "one_hot"],  # visits count these
+            "objects": list(world.objects),  # discovery loss is of these
             "num_steps": world.num_steps,
         },
         "reward": reward.name,
@@ -64,7 +68,6 @@ def new_run(path: Path, config: Config, world: World, reward: IntrinsicReward) -
         },
         "device": jax.devices()[0].device_kind,
     }
-    return RunFolder.create(path, settings)
 
 
 def continue_run(
@@ -79,37 +82,37 @@ def continue_run(
 ) -> Outcome:
     """Trains until the run's learner steps are done, its minutes are over or a signal stops it."""
     console = console or Console(quiet=True)
-    began = time.monotonic()
     settings = folder.settings()
     mark = checkpoint.fingerprint(settings["config"])
     trainer = make_trainer(config, world, reward)
-    state, step, seconds_before = restore(folder, trainer, config, mark, console)
-    sinks = open_logs(logs, folder.path, settings)
-    chunk = step // config.updates_per_chunk
-    progress = TrainingProgress(
-        console,
-        world,
-        total=minutes * 60 if minutes else config.learner_steps,
-        unit=f"{minutes:g} min" if minutes else f"{config.learner_steps:,} steps",
-    )
-    with progress, stop_signals() as stopped_by:
-        while True:
-            why = _reason_to_stop(step, began, stopped_by(), config, minutes)
-            if why:
-                break
+    clock = Clock(minutes)
+    state, step, clock.seconds_before = restore(folder, trainer, config, mark, console)
+    if step >= config.learner_steps:
+        return Outcome(step=step, why="finished")
+    with ExitStack() as stack:
+        sinks = [stack.enter_context(log) for log in open_logs(logs, folder.path, settings, step)]
+        progress = stack.enter_context(TrainingProgress(console, settings["world"], config, minutes))
+        signal_name = stack.enter_context(stop_signals(progress.say))
+        writer = stack.enter_context(checkpoint.CheckpointWriter(folder.checkpoints, mark))
+        why = ""
+        while not why:
             chunk_began = time.monotonic()
             state, numbers = trainer.run_chunk(state)
             numbers = jax.tree.map(np.asarray, numbers)
             learning_seconds = time.monotonic() - chunk_began
-            chunk += 1
-            step = chunk * config.updates_per_chunk
-            refuse_nan(numbers, step, config, folder)
-            elapsed = time.monotonic() - began
-            is_last = bool(_reason_to_stop(step, began, stopped_by(), config, minutes))
+            step += config.updates_per_chunk
+            writer.wait()
+            try:
+                refuse_bad_numbers(numbers, step)
+                arrays = checkpoint.named_arrays(state)
+                refuse_bad_weights({k: v for k, v in arrays.items() if k.startswith(".learner")}, step)
+            except DivergedError as error:
+                raise DivergedError(f"{error}; {checkpoint.last_good(folder.checkpoints)}") from None
+            why = signal_name() or ("finished" if step >= config.learner_steps else "time" if clock.is_over() else "")
             line = {
                 "step": step,
-                "world_steps": chunk * config.rounds_per_chunk * config.actors * world.num_steps,
-                "seconds": round(seconds_before + elapsed, 3),
+                "world_steps": step // config.updates_per_round * config.actors * world.num_steps,
+                "seconds": round(clock.seconds(), 3),
                 "transitions_per_second": round(
                     config.seeds * config.updates_per_chunk * config.batch * config.window / learning_seconds
                 ),
@@ -117,16 +120,31 @@ def continue_run(
                     f.name: getattr(numbers, f.name).mean(axis=1).tolist() for f in dataclasses.fields(Numbers)
                 },
             }
-            if is_last or chunk % config.chunks_per_evaluation == 0:
+            if why or step // config.updates_per_chunk % config.chunks_per_evaluation == 0:
                 line["evaluation"] = evaluate(trainer, state, config, step)
             folder.append(line)
-            checkpoint.save(folder.checkpoints, step, state, mark)
+            writer.write(step, arrays)
             for sink in sinks:
-                sink.write(step, scalars(line, settings["world"]["channels"], settings["world"]["objects"]))
-            progress.show(time.monotonic() - began if minutes else step, line)
-    for sink in sinks:
-        sink.close()
+                sink.write(step, scalars(line, settings["world"]))
+            progress.show(line, clock.elapsed())
+            why = why or signal_name()
     return Outcome(step=step, why=why)
+
+
+class Clock:
+    """Seconds of this sitting and of the whole run."""
+
+    def __init__(self, minutes: float | None):
+        self.began, self.minutes, self.seconds_before = time.monotonic(), minutes, 0.0
+
+    def elapsed(self) -> float:
+        return time.monotonic() - self.began
+
+    def seconds(self) -> float:
+        return self.seconds_before + self.elapsed()
+
+    def is_over(self) -> bool:
+        return self.minutes is not None and self.elapsed() >= 60 * self.minutes
 
 
 def restore(
@@ -134,14 +152,17 @@ def restore(
 ) -> tuple[TrainState, int, float]:
     """The newest good state, its step and the seconds spent on it; a fresh state for a new run."""
     key = jax.random.key(config.seed)
+    remove_unfinished(folder.checkpoints)
     if not checkpoint.steps(folder.checkpoints):
         folder.rewind(0)
         return trainer.init(key), 0, 0.0
-    step, arrays = checkpoint.load_newest(folder.checkpoints, mark, lambda text: console.print(f"[yellow]{text}"))
+    step, arrays = checkpoint.load_newest(folder.checkpoints, mark, lambda text: console.print(text, style="yellow"))
     state = checkpoint.into_tree(arrays, jax.eval_shape(trainer.init, key), f"checkpoint step_{step}")
     folder.rewind(step)
     lines = folder.metrics()
-    return state, step, lines[-1]["seconds"] if lines else 0.0
+    if not lines or lines[-1]["step"] != step:
+        raise NdigoError(f"{folder.path}/metrics.jsonl has lost the line of step {step}; the run cannot be continued")
+    return state, step, lines[-1]["seconds"]
 
 
 def evaluate(trainer: Trainer, state: TrainState, config: Config, step: int) -> dict[str, Any]:
@@ -149,54 +170,3 @@ def evaluate(trainer: Trainer, state: TrainState, config: Config, step: int) -> 
     key = jax.random.fold_in(jax.random.key(config.seed), step)
     result = trainer.evaluate(state.learner.params, key)
     return {f.name: np.asarray(getattr(result, f.name)).mean(axis=1).tolist() for f in dataclasses.fields(result)}
-
-
-def refuse_nan(numbers: Numbers, step: int, config: Config, folder: RunFolder) -> None:
-    """Stops the run at the first number that is not finite, and says which went first, where and when."""
-    bad: dict[str, np.ndarray] = {}
-    for f in dataclasses.fields(Numbers):  # declared in the order they are computed
-        value = np.asarray(getattr(numbers, f.name), float)
-        bad[f.name] = np.logical_not(np.isfinite(value.reshape(*value.shape[:2], -1)).all(axis=-1))  # [S, updates]
-    anywhere = np.logical_or.reduce(list(bad.values()))
-    if not anywhere.any():
-        return
-    update = int(anywhere.any(axis=0).argmax())
-    seed = int(anywhere[:, update].argmax())
-    name = next(name for name, where in bad.items() if where[seed, update])
-    left = checkpoint.steps(folder.checkpoints)
-    kept = f"the last good checkpoint is step {left[0]}" if left else "no checkpoint had been written"
-    first = step - config.updates_per_chunk + update + 1
-    raise DivergedError(f"{name} of seed {seed} is not finite from learner step {first} on; {kept}")
-
-
-def _reason_to_stop(step: int, began: float, signal_name: str | None, config: Config, minutes: float | None) -> str:
-    if signal_name:
-        return signal_name
-    if step >= config.learner_steps:
-        return "finished"
-    if minutes is not None and time.monotonic() - began >= minutes * 60:
-        return "time"
-    return ""
-
-
-@contextmanager
-def stop_signals() -> Iterator[Callable[[], str | None]]:
-    """Within the block Ctrl-C and SIGTERM are remembered instead of raised, so a chunk can finish."""
-    received: list[str] = []
-    previous: dict[int, Any] = {}
-
-    def remember(number: int, frame: Any) -> None:
-        received.append(signal.Signals(number).name)
-        if len(received) > 2:  # a third Ctrl-C is a person who will not wait
-            raise KeyboardInterrupt
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        try:
-            previous[number] = signal.signal(number, remember)
-        except ValueError:  # not the main thread: the caller owns the signals
-            break
-    try:
-        yield lambda: received[0] if received else None
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -1,0 +1,81 @@
+"""`ndigo discover`: meet a discovering agent, the shipped one first, then one trained here from scratch."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import numpy as np
+from rich.console import Console
+
+from ndigo.api import create_run, load_trained, resume
+from ndigo.commands.evaluate import basis, measure
+from ndigo.errors import NdigoError
+from ndigo.evaluation.random_walk import random_walk
+from ndigo.evaluation.visits import visits
+from ndigo.experiments import find_experiment
+from ndigo.report.curves import draw_curves
+from ndigo.report.tables import Row, comparison, row
+from ndigo.storage.run_folder import RunFolder
+from ndigo.terminal.options import within
+
+REWARD = "ndigo-4"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Train ndigo-4 in an experiment for some minutes, and compare it with Random and the paper."""
+
+    experiment: str = "exp1"
+    """Which of the five."""
+    minutes: float = 5.0
+    """How long to train."""
+    preset: str = "cpu"
+    """cpu, gpu or paper."""
+    episodes: int = 100
+    """Greedy episodes behind each row."""
+    agents: Path = Path("results/agents")
+    """Where shipped agents lie; EXPERIMENT-REWARD.safetensors is evaluated first if it is there."""
+    out: Path | None = None
+    """The run's folder; runs/WORLD-REWARD-TIME without it."""
+    seed: int = 0
+    """Same seed, same worlds and weights."""
+
+
+def run(args: Arguments) -> None:
+    within("--episodes", args.episodes, 2, 100_000)
+    within("--seed", args.seed, 0, 2**32 - 1)
+    if not args.minutes > 0:
+        raise NdigoError(f"--minutes {args.minutes}: must be above 0")
+    experiment, console = find_experiment(args.experiment), Console()
+    print(f"{experiment.name}: {experiment.title}. {experiment.question}")
+    walker = walker_row(args)
+    shipped = args.agents / f"{experiment.name}-{REWARD}.safetensors"
+    if shipped.exists():
+        began = time.monotonic()
+        trained = load_trained(shipped)
+        rows = [walker, measure(trained, f"{REWARD}, shipped", args.episodes, args.seed)]
+        console.print(comparison(rows, experiment, f"{shipped}, {basis(trained, args.episodes)}"))
+        print(f"That took {time.monotonic() - began:.0f} s. Now one is trained here, from scratch.")
+    begun = create_run(experiment.name, REWARD, preset=args.preset, seed=args.seed, out=args.out)
+    how = f"for {args.minutes:g} min with the preset {args.preset}, in {begun.path} (Ctrl-C ends it sooner)"
+    print(f"{REWARD} learns {how}", flush=True)
+    run = resume(begun.path, minutes=args.minutes)
+    assert run.outcome is not None
+    trained = run.trained()
+    rows = [walker, measure(trained, f"{REWARD}, step {run.outcome.step:,}", args.episodes, args.seed)]
+    console.print(comparison(rows, experiment, f"{run.path}, {basis(trained, args.episodes)}"))
+    print(f"curves: {draw_curves([RunFolder(run.path)], run.path / 'curves.png')}")
+    print(f"to go on: ndigo train --resume {run.path}")
+
+
+def walker_row(args: Arguments) -> Row:
+    """A uniform random walker's row; it learns nothing, so it has no discovery loss."""
+    world = find_experiment(args.experiment).world
+    keys = jax.random.split(jax.random.key(args.seed), args.episodes)
+    seen = jax.device_get(jax.jit(jax.vmap(lambda key: visits(random_walk(world, key).is_visible)))(keys))
+    measured = {"visits": seen.count, "first_visit": seen.first, "frequency": seen.is_seen.astype(np.float32)}
+    names = {"in_view": list(world.objects), "objects": []}
+    return row("random walker", {"world": names, "reward": "random"}, measured)

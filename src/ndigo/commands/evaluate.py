@@ -1,0 +1,52 @@
+"""`ndigo evaluate`: greedy episodes of a trained agent, beside the paper's row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from ndigo.api import load_trained
+from ndigo.report.tables import Row, comparison, experiment_of_run, row
+from ndigo.terminal.options import within
+from ndigo.training.trained import Trained
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Let a trained agent act greedily, and measure what it sees and knows."""
+
+    path: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN|AGENT")]
+    """A run's folder, or an agent's file."""
+    episodes: int = 100
+    """Episodes for each seed."""
+    seed: int = 0
+    """Same seed, same episodes."""
+
+
+def run(args: Arguments) -> None:
+    within("--episodes", args.episodes, 1, 100_000)
+    within("--seed", args.seed, 0, 2**32 - 1)
+    trained = load_trained(args.path)
+    rows = [measure(trained, trained.settings["reward"], args.episodes, args.seed)]
+    title = f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}"
+    Console().print(comparison(rows, experiment_of_run(trained.settings), title))
+
+
+def measure(trained: Trained, label: str, episodes: int, seed: int) -> Row:
+    """The agent's row: over seeds, each the mean of its episodes; a single seed's over its episodes."""
+    result = trained.evaluate(episodes, seed)
+    is_single = trained.num_seeds == 1
+    names = ("visits", "first_visit", "frequency", "discovery_loss")
+    per_unit = {name: getattr(result, name)[0] if is_single else getattr(result, name).mean(axis=1) for name in names}
+    return row(label, trained.settings, per_unit)
+
+
+def basis(trained: Trained, episodes: int) -> str:
+    """What the intervals rest on, in words."""
+    if trained.num_seeds == 1:
+        return f"one seed: mean and 95% bootstrap interval over its {episodes} episodes, not over seeds"
+    return f"mean and 95% bootstrap interval over {trained.num_seeds} seeds of {episodes} episodes"

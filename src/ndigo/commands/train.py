@@ -1,0 +1,142 @@
+"""`ndigo train`: trains an agent in a world, saves everything, and can go on where it stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import jax
+import tyro
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ndigo.api import Run, as_reward, as_world, create_run, default_preset, open_run, resume
+from ndigo.config import PRESETS, Config
+from ndigo.errors import NdigoError, unknown_name
+from ndigo.training.trainer import make_trainer
+
+
+@dataclass(frozen=True)
+class Settings(Config):
+    """The fields of `Config` as options; the world is named without one."""
+
+    world: tyro.conf.Suppress[str] = ""
+    lambda_: Annotated[float, tyro.conf.arg(name="lambda")] = 0.97
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Train an agent. Ctrl-C finishes the chunk and saves; --resume goes on from there."""
+
+    world: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[WORLD]")] = None
+    """An experiment (exp1), a world (maze), or MODULE:NAME of your own."""
+    preset: str | None = None
+    """cpu (two cores, one seed), gpu (10 seeds) or paper; without it cpu, or gpu where JAX finds one."""
+    minutes: float | None = None
+    """Stop after this long; what is left can be resumed."""
+    out: Path | None = None
+    """The run's folder; runs/WORLD-REWARD-TIME without it."""
+    resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN")] = None
+    """Continue this run, with the settings it has."""
+    log: str = ""
+    """Also log to tensorboard, wandb, or both: tensorboard,wandb."""
+    dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print the settings and sizes, and train nothing."""
+    settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
+    """Every field of `ndigo.Config`, with the preset's value."""
+
+
+def defaults(words: Sequence[str]) -> Arguments:
+    """The defaults of the preset that the words name, so that --help shows them."""
+    name = default_preset()
+    for i, word in enumerate(words):
+        if word.startswith("--preset"):
+            name = word.removeprefix("--preset=") if "=" in word else next(iter(words[i + 1 :]), "")
+    if name not in PRESETS:
+        raise unknown_name("preset", name, PRESETS)
+    return Arguments(settings=Settings(**dataclasses.asdict(PRESETS[name])))
+
+
+def run(args: Arguments) -> int:
+    if args.minutes is not None and not 0 < args.minutes < math.inf:
+        raise NdigoError(f"--minutes {args.minutes}: must be above 0")
+    logs = [name for name in args.log.split(",") if name]
+    if args.resume is not None:
+        _refuse_changes(args)
+        begun = open_run(args.resume)
+        print(_opening(begun.config, f"continued in {begun.path}"))
+    else:
+        if args.world is None:
+            raise NdigoError("name a world to train in (ndigo train exp1), or a run to continue (--resume RUN)")
+        preset = args.preset or default_preset()
+        found = "" if args.preset else f" (JAX found {'no' if preset == 'cpu' else 'a'} GPU)"
+        changes: dict[str, Any] = dataclasses.asdict(args.settings) | {"world": args.world}
+        if args.dry_run:
+            config = Config(**changes)
+            sizes = _sizes(config)
+            print(_opening(config, f"preset {preset}{found}"))
+            Console().print(sizes)
+            return 0
+        begun = create_run(**changes, preset=preset, out=args.out, logs=logs)
+        print(_opening(begun.config, f"preset {preset}{found}, in {begun.path}"), flush=True)
+    return _closing(resume(begun.path, minutes=args.minutes, logs=logs))
+
+
+def _opening(config: Config, how: str) -> str:
+    seeds = f"{config.seeds} seed{'' if config.seeds == 1 else 's'}"
+    return f"{config.reward} in {config.world}: {seeds}, {config.learner_steps:,} learner steps, {how}"
+
+
+def _closing(run: Run) -> int:
+    assert run.outcome is not None
+    step, why = run.outcome.step, run.outcome.why
+    if why == "finished":
+        print(f"finished at step {step:,}; see ndigo report {run.path}")
+        return 0
+    reason = "its minutes are over" if why == "time" else why
+    print(f"stopped at step {step:,} ({reason}) and saved; continue with ndigo train --resume {run.path}")
+    return 0 if why == "time" else 128 + signal.Signals[why]
+
+
+def _refuse_changes(args: Arguments) -> None:
+    """A resumed run has its settings; a flag that asks for others would be ignored in silence."""
+    plain = defaults([f"--preset={args.preset}"] if args.preset else [])
+    before, after = dataclasses.asdict(plain.settings), dataclasses.asdict(args.settings)
+    changed = [name for name in after if after[name] != before[name]]
+    changed += [name for name in ("world", "preset", "out") if getattr(args, name) is not None]
+    if changed or args.dry_run:
+        flag = changed[0] if changed else "dry_run"
+        raise NdigoError(f"--resume continues a run as it is: {flag.strip('_')} cannot be given with it")
+
+
+def _sizes(config: Config) -> Table:
+    """Every setting, then what they come to."""
+    world, reward = as_world(config.world), as_reward(config.reward)
+    state = jax.eval_shape(make_trainer(config, world, reward).init, jax.random.key(0))
+    params = state.learner.params
+    table = Table("setting", "value", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, value in dataclasses.asdict(config).items():
+        table.add_row(name, f"{value:,}" if isinstance(value, int) else f"{value}")
+    table.add_section()
+    for name in ("model", "q", "reward", "probe"):
+        table.add_row(f"parameters of {name}, a seed", f"{_count(getattr(params, name)) // config.seeds:,}")
+    table.add_row("replay", f"{_bytes(state.rows) / 1e6:,.1f} MB")
+    table.add_row("checkpoint", f"{_bytes(state) / 1e6:,.1f} MB")
+    rounds = -(-config.learner_steps // config.updates_per_round)
+    table.add_row("world steps, a seed", f"{rounds * config.actors * world.num_steps:,}")
+    table.add_row("learner steps between checkpoints", f"{config.updates_per_chunk:,}")
+    return table
+
+
+def _count(tree: Any) -> int:
+    return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(tree))
+
+
+def _bytes(tree: Any) -> int:
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))

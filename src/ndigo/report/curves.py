@@ -1,0 +1,116 @@
+"""Learning curves as a picture: one line of panels a run, against learner steps.
+
+Discovery loss and visits come from greedy evaluations, the reward's split by channel from the windows
+the learner saw: a wall share that does not die out means a model that lags behind its policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ndigo.experiments import experiment_of
+from ndigo.report.statistics import bootstrap
+from ndigo.storage.run_folder import RunFolder
+
+BINARY_COLOUR = "0.55"
+COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8e5ea2", "#e08e0b", "#17a2a2")
+
+Curve = tuple[str, list[int], np.ndarray]  # name, steps, values [S, points]
+
+
+def draw_curves(runs: Sequence[RunFolder], path: Path) -> Path:
+    """Writes the picture of the runs, which are all of one world, and returns its path."""
+    panels: list[tuple[str, Callable[[RunFolder], list[Curve]]]] = [
+        ("discovery loss (nats)", lambda run: _evaluated(run, "discovery_loss")),
+        ("visits (steps in view)", lambda run: _evaluated(run, "visits")),
+        ("reward by channel (nats a step)", _reward_split),
+    ]
+    panels = [(title, read) for title, read in panels if any(read(run) for run in runs)]
+    # A figure of its own, not pyplot's: no window system, no state left behind.
+    figure = Figure(figsize=(4.4 * len(panels), 0.6 + 2.7 * len(runs)), layout="constrained")
+    axes = figure.subplots(len(runs), len(panels), squeeze=False, sharex="col", sharey="col")
+    for i, run in enumerate(runs):
+        settings = run.settings()
+        colours = _colours(settings["world"])
+        for j, (title, read) in enumerate(panels):
+            _draw(axes[i, j], read(run), colours)
+            if i == 0:
+                axes[i, j].set_title(title, fontsize=10)
+            if j == 0 and title.startswith("discovery"):
+                _reference_levels(axes[i, j], settings)
+            if i == len(runs) - 1:
+                axes[i, j].set_xlabel("learner steps", fontsize=9)
+        num_seeds = settings["config"]["seeds"]
+        seeds = "1 seed" if num_seeds == 1 else f"{num_seeds} seeds, 95% interval"
+        axes[i, 0].set_ylabel(f"{run.path.name}\n{settings['reward']}, {seeds}", fontsize=8)
+    figure.savefig(path, dpi=130)
+    return path
+
+
+def _evaluated(run: RunFolder, metric: str) -> list[Curve]:
+    world, lines = run.settings()["world"], run.evaluations()
+    names = world["objects"] if metric == "discovery_loss" else world["in_view"]
+    return _curves(names, lines, [line["evaluation"][metric] for line in lines])
+
+
+def _reward_split(run: RunFolder) -> list[Curve]:
+    lines = run.metrics()
+    split = _curves(run.settings()["world"]["channels"], lines, [line["learning"]["reward_c"] for line in lines])
+    if any(values.any() for _, _, values in split):
+        return split
+    # A reward that is not a sum over channels (ICM) has only its total.
+    return _curves(["reward"], lines, [[[x] for x in line["learning"]["reward"]] for line in lines])
+
+
+def _curves(names: Sequence[str], lines: Sequence[dict[str, Any]], values: Sequence[Any]) -> list[Curve]:
+    if not lines:
+        return []
+    steps = [line["step"] for line in lines]
+    per_point = np.asarray(values, float)  # [points, S, N]
+    return [(name, steps, per_point[:, :, i].T) for i, name in enumerate(names[: per_point.shape[2]])]
+
+
+def _draw(axis: Axes, curves: Sequence[Curve], colours: dict[str, str]) -> None:
+    for name, steps, values in curves:
+        mean, low, high = bootstrap(values)
+        colour = colours.get(name, "black")
+        # One point makes no line.
+        axis.plot(steps, mean, color=colour, label=name, linewidth=1.5, marker="o" if len(steps) == 1 else "")
+        axis.fill_between(steps, low, high, color=colour, alpha=0.2, linewidth=0)
+    axis.grid(alpha=0.25)
+    axis.tick_params(labelsize=8)
+    axis.spines[["top", "right"]].set_visible(False)
+    if curves:
+        axis.legend(fontsize=8, frameon=False)
+
+
+def _colours(world: dict[str, Any]) -> dict[str, str]:
+    others = dict.fromkeys(world["channels"], BINARY_COLOUR)
+    return others | {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(world["in_view"])}
+
+
+def _reference_levels(axis: Axes, settings: dict[str, Any]) -> None:
+    """The loss of one who knows an object's room and nothing else: ln of the number of its cells."""
+    experiment = experiment_of(settings["config"]["world"])
+    if experiment is None or experiment.world.grid is None:
+        return
+    grid = experiment.world.grid
+    levels = {sum(len(grid.layout.cells_of(room)) for room in o.rooms) for o in grid.objects}
+    for cells in sorted(levels):
+        axis.axhline(log(cells), color="0.7", linewidth=0.8, linestyle=":")
+        axis.annotate(
+            f"knows the room, ln {cells}",
+            (1, log(cells)),
+            xycoords=("axes fraction", "data"),
+            fontsize=6.5,
+            color="0.5",
+            ha="right",
+            va="bottom",
+        )

@@ -1,0 +1,82 @@
+"""What training left: the networks of a run's seeds, or of one agent file, to act with and to evaluate."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ndigo.config import Config
+from ndigo.errors import NdigoError
+from ndigo.rewards import IntrinsicReward
+from ndigo.storage import checkpoint
+from ndigo.storage.agents import load_agent, save_agent
+from ndigo.storage.run_folder import RunFolder
+from ndigo.training.agent import Agent
+from ndigo.training.learner import Params, make_learner
+from ndigo.training.trainer import Evaluation, make_trainer
+from ndigo.worlds import World
+
+EPISODES_AT_ONCE = 100  # bounds the memory of a long evaluation
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The networks of S seeds: every leaf of `params` leads with the seed."""
+
+    settings: dict[str, Any]
+    config: Config
+    world: World
+    reward: IntrinsicReward
+    params: Params
+
+    @property
+    def num_seeds(self) -> int:
+        return len(jax.tree.leaves(self.params)[0])
+
+    def agent(self, seed: int = 0) -> Agent:
+        """One seed's agent."""
+        if not 0 <= seed < self.num_seeds:
+            raise NdigoError(f"seed {seed}: there are seeds 0 to {self.num_seeds - 1}")
+        return Agent(jax.tree.map(lambda x: x[seed], self.params), self.world, self.config)
+
+    def evaluate(self, episodes: int = 100, seed: int = 0) -> Evaluation:
+        """Greedy episodes of every seed: each field [S, episodes, N]. Same seed, same episodes."""
+        at_once = min(episodes, EPISODES_AT_ONCE)
+        config = dataclasses.replace(self.config, seeds=self.num_seeds, evaluation_episodes=at_once)
+        trainer = make_trainer(config, self.world, self.reward)
+        num_parts = -(-episodes // at_once)
+        keys = [jax.random.fold_in(jax.random.key(seed), i) for i in range(num_parts)]
+        parts = [jax.device_get(trainer.evaluate(self.params, key)) for key in keys]
+        return jax.tree.map(lambda *xs: np.concatenate(xs, axis=1)[:, :episodes], *parts)
+
+    def export(self, path: str | Path, seed: int = 0) -> Path:
+        """Writes one seed's agent to a single small file (float16), which `from_file` reads."""
+        arrays = checkpoint.named_arrays(self.agent(seed).params)
+        save_agent(Path(path), arrays, self.settings | {"seed": seed})
+        return Path(path)
+
+
+def from_run(folder: RunFolder, config: Config, world: World, reward: IntrinsicReward) -> Trained:
+    """All seeds of a run, from its newest good checkpoint."""
+    settings = folder.settings()
+    mark = checkpoint.fingerprint(settings["config"])
+    _, arrays = checkpoint.load_newest(folder.checkpoints, mark, lambda text: print(text, file=sys.stderr))
+    prefix = ".learner.params"
+    params = {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
+    init = make_learner(config, world, reward).init
+    like = jax.eval_shape(jax.vmap(init), jax.random.split(jax.random.key(0), config.seeds)).params
+    return Trained(settings, config, world, reward, checkpoint.into_tree(params, like, f"run {folder.path}"))
+
+
+def from_file(path: Path, config: Config, world: World, reward: IntrinsicReward) -> Trained:
+    """The one seed of an agent file."""
+    settings, arrays = load_agent(path)
+    like = jax.eval_shape(make_learner(config, world, reward).init, jax.random.key(0)).params
+    params = checkpoint.into_tree(arrays, like, str(path))
+    return Trained(settings, config, world, reward, jax.tree.map(lambda x: x[None], params))

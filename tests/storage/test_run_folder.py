@@ -1,0 +1,92 @@
+"""The run folder: what a reader meets after kills, full disks and other people's edits."""
+
+import json
+import os
+
+import pytest
+from full_disk import files_end_at
+
+from ndigo.errors import NdigoError
+from ndigo.storage.run_folder import RunFolder, WriteError
+
+
+@pytest.fixture
+def run(tmp_path) -> RunFolder:
+    folder = RunFolder.create(tmp_path / "run", {"config": {}})
+    for step in (1, 2, 3):
+        folder.append({"step": step})
+    return folder
+
+
+def steps(run: RunFolder) -> list[int]:
+    return [line["step"] for line in run.metrics()]
+
+
+def test_lines_come_back_in_order(run):
+    assert steps(run) == [1, 2, 3]
+
+
+def test_a_line_cut_short_by_a_kill_is_skipped_and_written_over(run):
+    with open(run.path / "metrics.jsonl", "a") as file:
+        file.write('{"step": 4, "lear')
+    assert steps(run) == [1, 2, 3]
+    run.rewind(3)
+    run.append({"step": 4})
+    assert steps(run) == [1, 2, 3, 4]
+
+
+def test_rewinding_drops_later_lines_and_what_a_kill_left(run):
+    (run.path / ".metrics.jsonl.tmp").write_text("half")
+    run.rewind(2)
+    assert steps(run) == [1, 2]
+    assert sorted(os.listdir(run.path)) == ["config.json", "metrics.jsonl"]
+
+
+def test_a_damaged_line_in_the_middle_is_named(run):
+    lines = (run.path / "metrics.jsonl").read_text().split("\n")
+    (run.path / "metrics.jsonl").write_bytes("\n".join([lines[0], "\xff{", *lines[2:]]).encode("latin-1"))
+    with pytest.raises(NdigoError, match=r"metrics\.jsonl line 2 is damaged; remove that line to read the rest$"):
+        steps(run)
+
+
+def test_a_full_disk_keeps_no_part_of_a_line(run):
+    size = (run.path / "metrics.jsonl").stat().st_size
+    with files_end_at(size + 5), pytest.raises(WriteError, match=r"^cannot write \S+/metrics\.jsonl: File too large$"):
+        run.append({"step": 4})
+    assert (run.path / "metrics.jsonl").stat().st_size == size
+    run.append({"step": 4})
+    assert steps(run) == [1, 2, 3, 4]
+
+
+def test_a_full_disk_leaves_the_old_metrics_when_rewinding(run):
+    with files_end_at(5), pytest.raises(WriteError):
+        run.rewind(2)
+    assert steps(run) == [1, 2, 3]
+    assert sorted(os.listdir(run.path)) == ["config.json", "metrics.jsonl"]
+
+
+def test_a_folder_that_holds_a_run_is_left_alone(run):
+    with pytest.raises(NdigoError, match=r"already holds a run; continue it with --resume"):
+        RunFolder.create(run.path, {"config": {"other": 1}})
+    assert json.loads((run.path / "config.json").read_text()) == {"config": {}}
+
+
+def test_a_file_in_the_way_of_a_run_is_named(tmp_path):
+    (tmp_path / "run").write_text("a diary")
+    with pytest.raises(NdigoError, match="is a file; --out must name a folder"):
+        RunFolder.create(tmp_path / "run", {})
+    with pytest.raises(WriteError, match="cannot make the folder"):
+        RunFolder.create(tmp_path / "run" / "deeper", {})
+    assert (tmp_path / "run").read_text() == "a diary"
+
+
+def test_a_folder_without_settings_is_no_run(tmp_path):
+    with pytest.raises(NdigoError, match=r"is not a run: it has no config\.json"):
+        RunFolder.open(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe"])
+def test_damaged_settings_are_named(run, content):
+    (run.path / "config.json").write_bytes(content)
+    with pytest.raises(NdigoError, match=r"config\.json is damaged .*; the run cannot be read$"):
+        run.settings()

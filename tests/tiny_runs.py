@@ -1,0 +1,60 @@
+"""Runs so small that only their compilation takes time; all share one configuration, so it is paid once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import ndigo
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+# Chunks of 4 updates, an evaluation every second chunk, 5 chunks in all.
+TINY: dict[str, Any] = {
+    "preset": "cpu",
+    "seeds": 2,
+    "num_ahead": 2,
+    "belief_size": 8,
+    "num_features": 8,
+    "predictor_hidden": 8,
+    "head_hidden": 8,
+    "probe_hidden": 8,
+    "batch": 4,
+    "window": 6,
+    "actors": 2,
+    "updates_per_round": 2,
+    "replay_steps": 96,
+    "learner_steps": 20,
+    "rounds_per_chunk": 2,
+    "chunks_per_evaluation": 2,
+    "evaluation_episodes": 3,
+}
+CHUNK = 4
+WORLD = "custom_world:world"  # examples/custom_world.py: compiles faster than a map
+FLAGS = [word for name, value in TINY.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+
+
+def train_tiny(out: Path, reward: Any = "ndigo-1", world: Any = WORLD, **changes: Any) -> ndigo.Run:
+    """A quiet run from Python."""
+    return ndigo.train(world, reward, out=out, quiet=True, **{**TINY, **changes})
+
+
+def numbers(run: Path) -> list[dict[str, Any]]:
+    """A run's lines without what the clock says."""
+    clock = ("seconds", "transitions_per_second")
+    return [{k: v for k, v in line.items() if k not in clock} for line in ndigo.open_run(run).metrics()]
+
+
+def start(*words: str, **variables: str) -> subprocess.Popen[str]:
+    """`ndigo ...` as a process of its own, in the folder of the examples."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "ndigo", *words],
+        cwd=EXAMPLES,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **variables},
+    )
