@@ -6,6 +6,8 @@ nothing else, as a user's own world would.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -104,24 +106,46 @@ def two_arms(num_steps: int = 8) -> World:
 class Riddle(eqx.Module):
     t: Array
     cue: Array
+    has_waited: Array
     is_right: Array
 
 
+WAIT = 0
+
+
 def memory(num_steps: int = 4) -> World:
-    """A cue is shown in o_0 alone. Two steps later the action must repeat it; o_3 shows whether it did."""
+    """A cue is shown in o_0 alone. Two steps later the action must name it; o_3 shows whether it did.
+
+    The action in between must be "wait": the network is told its last action, and an agent without a
+    memory would carry the cue in it.
+    """
+
+    def reset(key):
+        cue = jax.random.randint(key, (), 0, 2)
+        return Riddle(t=jnp.int32(0), cue=cue, has_waited=jnp.bool_(False), is_right=jnp.bool_(False))
 
     def step(key, state, a_t):
-        return Riddle(t=state.t + 1, cue=state.cue, is_right=(state.t == 2) & (a_t == state.cue))
+        return Riddle(
+            t=state.t + 1,
+            cue=state.cue,
+            has_waited=(state.t == 1) & (a_t == WAIT),
+            is_right=(state.t == 2) & state.has_waited & (a_t == 1 + state.cue),
+        )
 
     return World(
         name="memory",
-        shape=(1, 1, 3),
-        channels=(Channel("cue", "binary"), Channel("asked", "binary"), Channel("right", "one_hot")),
-        actions=("zero", "one"),
+        shape=(1, 1, 4),
+        channels=(
+            Channel("cue 0", "binary"),
+            Channel("cue 1", "binary"),
+            Channel("asked", "binary"),
+            Channel("right", "one_hot"),  # one-hot, so that visits are counted
+        ),
+        actions=("wait", "zero", "one"),
         num_steps=num_steps,
-        reset=lambda key: Riddle(t=jnp.int32(0), cue=jax.random.randint(key, (), 0, 2), is_right=jnp.bool_(False)),
+        reset=reset,
         step=step,
-        observe=lambda s: _bits((s.t == 0) & (s.cue == 1), s.t == 2, s.is_right),
+        observe=lambda s: _bits((s.t == 0) & (s.cue == 0), (s.t == 0) & (s.cue == 1), s.t == 2, s.is_right),
     )
 
 
@@ -168,7 +192,5 @@ def read_clock(o_t) -> tuple[Array, Array, Array]:
     """Step, episode and last action of each frame."""
     bits = jnp.asarray(o_t)[..., 0, 0, :].astype(jnp.int32)
     cuts = [0, NUM_STEP_BITS, NUM_STEP_BITS + NUM_EPISODE_BITS, bits.shape[-1]]
-    step, episode, action = (
-        (bits[..., i:j] << jnp.arange(j - i)).sum(axis=-1) for i, j in zip(cuts, cuts[1:], strict=False)
-    )
+    step, episode, action = ((bits[..., i:j] << jnp.arange(j - i)).sum(axis=-1) for i, j in pairwise(cuts))
     return step, episode, action

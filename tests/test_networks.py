@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from jax import lax
 from reference.gru import gru
 
-from ndigo.networks import GRU, Core, Encoder, gru_unroll, patches
+from ndigo.networks import GRU, Core, Encoder
 
 T, D = 13, 6  # 13: the loop's unrolling by 4 leaves a rest
 
@@ -27,6 +28,11 @@ def scanned(x_t, weight, h_0):
     return lax.scan(body, h_0, x_t)[1]
 
 
+def unroll(x_t, weight, h_0):
+    """The layer under test, with its weight given."""
+    return eqx.tree_at(lambda layer: layer.weight, GRU(jax.random.key(0), D), weight).unroll(x_t, h_0)
+
+
 def gru_inputs(*streams: int, T: int = T):
     keys = jax.random.split(jax.random.key(0), 3)
     x_t = jax.random.normal(keys[0], (T, *streams, 3 * D))
@@ -35,7 +41,8 @@ def gru_inputs(*streams: int, T: int = T):
 
 def test_gru_states_equal_a_float64_loop():
     x_t, weight, h_0 = gru_inputs()
-    np.testing.assert_allclose(gru_unroll(x_t, weight, h_0), gru(x_t, weight, h_0), atol=1e-6)
+    expected = gru(*map(np.asarray, (x_t, weight, h_0)))
+    np.testing.assert_allclose(unroll(x_t, weight, h_0), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(("streams", "num_steps"), [((), T), ((3,), T), ((2, 3), T), ((3,), 1)])
@@ -43,10 +50,10 @@ def test_gru_gradients_equal_automatic_differentiation(streams, num_steps):
     inputs = gru_inputs(*streams, T=num_steps)
     cotangent = jax.random.normal(jax.random.key(1), (num_steps, *streams, D))
 
-    def gradients(unroll):
-        return jax.jit(lambda *inputs: jax.vjp(unroll, *inputs)[1](cotangent))(*inputs)
+    def gradients(function):
+        return jax.jit(lambda *inputs: jax.vjp(function, *inputs)[1](cotangent))(*inputs)
 
-    for ours, automatic in zip(gradients(gru_unroll), gradients(scanned), strict=True):
+    for ours, automatic in zip(gradients(unroll), gradients(scanned), strict=True):
         np.testing.assert_allclose(ours, automatic, rtol=2e-5, atol=2e-5)
 
 
@@ -58,7 +65,7 @@ def test_gru_gradients_equal_finite_differences_of_the_float64_loop():
         return gru(*(x + size * d for x, d in zip((x_t, weight, h_0), direction, strict=True))).sum()
 
     slope = (along(1e-5) - along(-1e-5)) / 2e-5
-    gradients = jax.grad(lambda *inputs: gru_unroll(*inputs).sum(), argnums=(0, 1, 2))(*gru_inputs())
+    gradients = jax.grad(lambda *inputs: unroll(*inputs).sum(), argnums=(0, 1, 2))(*gru_inputs())
     assert sum((g * d).sum() for g, d in zip(gradients, direction, strict=True)) == pytest.approx(slope, rel=1e-4)
 
 
@@ -71,15 +78,20 @@ def test_gru_step_repeated_is_its_unroll():
         np.testing.assert_allclose(h_t[t], h, atol=1e-6)
 
 
-@pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("V", [1, 3, 4, 5, 7])
-def test_patches_times_a_matrix_is_the_library_convolution(V, stride):
-    x = jax.random.normal(jax.random.key(0), (2, V, V, 3))
-    kernel = jax.random.normal(jax.random.key(1), (3, 3, 3, 4))
-    expected = lax.conv_general_dilated(
-        x, kernel, (stride, stride), [(1, 1), (1, 1)], dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
-    np.testing.assert_allclose(patches(x, stride) @ kernel.reshape(27, 4), expected, atol=1e-5)
+def test_encoder_is_two_library_convolutions_and_a_dense_layer(V):
+    encoder = Encoder(jax.random.key(0), (V, V, 3), 8, num_filters=4)
+    o_t = jax.random.bernoulli(jax.random.key(1), 0.5, (6, V, V, 3)).astype(jnp.uint8)
+
+    def convolve(x, layer, stride):
+        kernel = layer.weight.reshape(3, 3, -1, 4)
+        padding, names = [(1, 1), (1, 1)], ("NHWC", "HWIO", "NHWC")
+        return lax.conv_general_dilated(x, kernel, (stride, stride), padding, dimension_numbers=names) + layer.bias
+
+    x = jax.nn.relu(convolve(o_t.astype(jnp.float32), encoder.conv1, stride=1))
+    x = jax.nn.relu(convolve(x, encoder.conv2, stride=2)).reshape(6, -1)
+    expected = jax.nn.relu(x @ encoder.dense.weight + encoder.dense.bias)
+    np.testing.assert_allclose(encoder(o_t), expected, atol=1e-5)
 
 
 def test_encoder_treats_every_leading_axis_as_more_streams():

@@ -32,8 +32,8 @@ def setting():
 
 
 def relu_mlp(mlp, x):
-    hidden = np.maximum(np.float64(x) @ np.float64(mlp.hidden.weight) + np.float64(mlp.hidden.bias), 0)
-    return hidden @ np.float64(mlp.output.weight) + np.float64(mlp.output.bias)
+    mlp = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), mlp)
+    return np.maximum(x @ mlp.hidden.weight + mlp.hidden.bias, 0) @ mlp.output.weight + mlp.output.bias
 
 
 def test_reward_is_the_squared_distance_of_the_forecast_belief_to_the_next(setting):

@@ -1,0 +1,132 @@
+"""Episodes and their windows, in a world whose every frame tells its step, its episode and the last action."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probe_worlds import clock, read_clock
+
+from ndigo.agent import unpack
+from ndigo.config import preset
+from ndigo.rewards import make_reward
+from ndigo.training.acting import beliefs, cut_windows, run_episode
+from ndigo.training.learner import make_learner
+from ndigo.training.trainer import make_trainer
+
+S, T = 10, 4  # windows start at 0, 4 and 6
+WORLD = clock(S)
+CONFIG = preset(
+    "cpu",
+    num_ahead=2,
+    belief_size=8,
+    num_features=8,
+    predictor_hidden=8,
+    head_hidden=8,
+    batch=64,
+    window=T,
+    actors=3,
+    updates_per_round=1,
+    rounds_per_chunk=2,
+    replay_steps=200,
+    evaluation_episodes=4,
+)
+
+
+@pytest.fixture(scope="module")
+def params():
+    return jax.jit(make_learner(CONFIG, WORLD, make_reward("ndigo-1")).init)(jax.random.key(0)).params
+
+
+@pytest.fixture(scope="module")
+def episode(params):
+    """One episode of an agent that explores half of the time, and its beliefs."""
+
+    def run(key):
+        episode = run_episode(WORLD, params.q, key, jnp.float32(0.5))
+        return episode, beliefs(params.model.core, jax.tree.map(lambda x: x[None], episode), WORLD.shape)[0]
+
+    return jax.jit(run)(jax.random.key(1))
+
+
+def test_episode_has_a_frame_for_every_step_and_one_after_the_last(episode):
+    e = episode[0]
+    step, number, action = read_clock(unpack(e.o_t, WORLD.shape))
+    np.testing.assert_array_equal(step, np.arange(S + 1))
+    assert len(set(np.asarray(number).tolist())) == 1
+    np.testing.assert_array_equal(action[1:], e.a_t)
+    np.testing.assert_array_equal(e.a_tm1, [0, *e.a_t.tolist()])
+
+
+def test_windows_hold_consecutive_frames_and_the_one_after_their_last_action(episode):
+    windows = cut_windows(episode[0], episode[1], T)
+    assert windows.start.tolist() == [0, 4, 6]
+    for i, start in enumerate([0, 4, 6]):
+        step, _, action = read_clock(unpack(windows.o_t[i], WORLD.shape))
+        np.testing.assert_array_equal(step, start + np.arange(T + 1))
+        np.testing.assert_array_equal(action, windows.a_tm1[i])
+        np.testing.assert_array_equal(windows.a_tm1[i][1:], windows.a_t[i])
+    assert int(read_clock(unpack(windows.o_t[-1, -1], WORLD.shape))[0]) == S, "the last frame is kept"
+
+
+def test_stored_states_are_those_of_a_walk_from_the_start_of_the_episode(params, episode):
+    """Frame by frame, from zero and with action 0 before o_0."""
+    e = episode[0]
+    windows = cut_windows(episode[0], episode[1], T)
+    o_t = unpack(e.o_t, WORLD.shape)
+    for core, stored in ((params.model.core, windows.belief), (params.q.core, windows.q_state)):
+        step = jax.jit(lambda *frame, core=core: core.step(*frame))
+        before = [jnp.zeros(core.size)]  # the state before each frame
+        for t in range(S):
+            before.append(step(o_t[t], e.a_tm1[t], before[-1]))
+        np.testing.assert_allclose(stored, [before[0], before[4], before[6]], atol=1e-5)
+
+
+def test_belief_of_a_window_goes_on_where_the_one_before_ended(params, episode):
+    """Looked at from its stored state, a later window gives the beliefs of the whole episode."""
+    windows = cut_windows(episode[0], episode[1], T)
+    looked = []
+    for i in range(3):
+        window = jax.tree.map(lambda x, i=i: x[i], windows)
+        core, o_t = params.model.core, unpack(window.o_t, WORLD.shape)
+        looked.append(core.unroll(core.encoder(o_t), window.a_tm1, window.belief))
+    np.testing.assert_allclose(looked[0][-1], looked[1][0], atol=1e-5)  # both are b_4
+    np.testing.assert_allclose(looked[1][2:], looked[2][:3], atol=1e-5)  # b_6 .. b_8
+
+
+def test_probability_of_an_action_is_that_of_epsilon_greedy(params):
+    """Over many episodes: mu of the greedy action is 1 - e + e/A, of another e/A, and they occur as often."""
+    epsilon = 0.6
+    run = jax.jit(jax.vmap(lambda key: run_episode(WORLD, params.q, key, jnp.float32(epsilon))))
+    mu_t = np.asarray(run(jax.random.split(jax.random.key(2), 200)).mu_t).ravel()
+    greedy, other = 1 - epsilon + epsilon / 3, epsilon / 3
+    assert set(np.round(mu_t, 4)) == {np.float32(round(greedy, 4)), np.float32(round(other, 4))}
+    # 2000 draws: a standard error of 0.011.
+    assert (mu_t > 0.5).mean() == pytest.approx(greedy, abs=0.045)
+
+
+def test_epsilon_of_one_acts_uniformly_and_of_zero_always_greedily(params):
+    run = jax.jit(jax.vmap(lambda key, epsilon: run_episode(WORLD, params.q, key, epsilon), in_axes=(0, None)))
+    keys = jax.random.split(jax.random.key(3), 200)
+    uniform, greedy = run(keys, jnp.float32(1.0)), run(keys, jnp.float32(0.0))
+    np.testing.assert_allclose(uniform.mu_t, 1 / 3, rtol=1e-5)
+    np.testing.assert_allclose(np.bincount(np.asarray(uniform.a_t).ravel()) / 2000, 1 / 3, atol=0.045)
+    np.testing.assert_array_equal(greedy.mu_t, 1)
+
+
+def test_nothing_drawn_from_the_replay_crosses_an_episode():
+    """After the ring has wrapped: one episode a window, consecutive steps, actions that the frames confirm."""
+    trainer = make_trainer(CONFIG, WORLD, make_reward("ndigo-1"))
+    state = trainer.init(jax.random.key(0))
+    for _ in range(5):  # 5 chunks x 2 rounds x 3 actors x 3 windows: 90 rows into a ring of 45
+        state, _ = trainer.run_chunk(state)
+    rows = jax.tree.map(lambda x: x[0], state.rows)
+    assert int(rows.num_added) == 90 > len(rows.windows.start)
+    window = trainer.sample(jax.random.key(5), rows)
+    step, number, action = (np.asarray(x) for x in read_clock(window.o_t))
+    np.testing.assert_array_equal(step, np.asarray(window.start) + np.arange(T + 1)[:, None])
+    assert (number == number[:1]).all()
+    np.testing.assert_array_equal(action[1:], window.a_t)
+    assert set(np.asarray(window.start).tolist()) == {0, 4, 6}
+    np.testing.assert_array_equal(window.belief[np.asarray(window.start) == 0], 0)

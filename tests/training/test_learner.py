@@ -1,0 +1,212 @@
+"""One joint update: which loss may move which parameters, and by how much."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from random_windows import random_window
+
+from ndigo.agent import q_loss
+from ndigo.config import preset
+from ndigo.evaluation.glass_box import discovery_loss
+from ndigo.model import prediction_loss
+from ndigo.rewards import REWARDS, make_reward
+from ndigo.training.learner import Learner, every, make_learner
+from ndigo.types import Truth
+from ndigo.worlds import Channel, World
+
+T, CELLS = 6, (2, 3)
+CONFIG = preset(
+    "cpu",
+    num_ahead=2,
+    belief_size=4,
+    num_features=8,
+    predictor_hidden=8,
+    head_hidden=8,
+    probe_hidden=8,
+    batch=4,
+    window=T,
+    probe_stride=2,
+    target_period=3,
+    model_rate=1e-3,
+    agent_rate=2e-4,
+    probe_rate=5e-3,
+)
+
+
+def tiny_world(has_truth: bool = True) -> World:
+    """Its shapes are those of `random_window`; it is never stepped."""
+    place = Truth(
+        agent=jnp.zeros(2, jnp.int32),
+        objects=jnp.zeros((1, 2), jnp.int32),
+        agent_room=jnp.int32(0),
+        object_rooms=jnp.zeros(1, jnp.int32),
+    )
+    return World(
+        name="tiny",
+        shape=(3, 3, 2),
+        channels=(Channel("walls", "binary"), Channel("thing", "one_hot")),
+        actions=("a", "b", "c"),
+        num_steps=T,
+        reset=lambda key: jnp.int32(0),
+        step=lambda key, state, a_t: state,
+        observe=lambda state: jnp.zeros((3, 3, 2), jnp.uint8),
+        truth=(lambda state: place) if has_truth else None,
+        objects=("thing",) if has_truth else (),
+        map_shape=CELLS if has_truth else None,
+    )
+
+
+def batch(seed: int = 0, start: int = 0):
+    return random_window(jax.random.key(seed), T=T, streams=(4,), start=start)
+
+
+@cache
+def learner_of(reward: str) -> Learner:
+    """Compiled once for all tests."""
+    learner = make_learner(CONFIG, tiny_world(), make_reward(reward))
+    return Learner(init=jax.jit(learner.init), loss=learner.loss, update=jax.jit(learner.update))
+
+
+def run(reward: str, windows):
+    """The states after each window, the first included."""
+    learner = learner_of(reward)
+    states = [learner.init(jax.random.key(0))]
+    for i, window in enumerate(windows):
+        states.append(learner.update(jax.random.fold_in(jax.random.key(1), i), states[-1], window)[0])
+    return states
+
+
+def is_equal(a, b) -> bool:
+    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+
+@pytest.mark.parametrize("name", ["pe", "icm", "pg"])
+def test_scrambled_truth_leaves_training_bit_identical(name):
+    """Only the probe differs after several updates on windows whose true cells are others."""
+    windows = [batch(i, start=6 * (i % 2)) for i in range(4)]
+    scrambled = [eqx.tree_at(lambda w: w.cells, w, 5 - w.cells) for w in windows]
+    one, other = run(name, windows)[-1], run(name, scrambled)[-1]
+    for part in ("model", "reward", "q"):
+        assert is_equal(getattr(one.params, part), getattr(other.params, part)), part
+    assert is_equal((one.target, one.memory), (other.target, other.memory))
+    assert not is_equal(one.params.probe, other.params.probe)
+
+
+def test_model_learns_the_same_whichever_reward_reads_it():
+    windows = [batch(i) for i in range(3)]
+    models = [run(name, windows)[-1].params.model for name in ("random", "pe", "ndigo-1")]
+    for model in models[1:]:
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), models[0], model)
+
+
+def test_gradient_of_each_part_is_that_of_its_own_loss():
+    """One gradient of the sum of all losses, against one gradient for each."""
+    reward, learner = make_reward("pe"), learner_of("pe")
+    state, window = learner.init(jax.random.key(0)), batch()
+    model, q, probe = state.params.model, state.params.q, state.params.probe
+    assert probe is not None
+
+    @jax.jit
+    def separate():
+        seen = model.look(window)
+        paid = reward.pay(None, None, model, seen)
+        picked = jnp.arange(0, T, CONFIG.probe_stride)
+
+        def agent_loss(q):
+            rates = {"gamma": CONFIG.gamma, "lambda_": CONFIG.lambda_}
+            return q_loss(q, state.target, window, paid.r_t, paid.is_known, **rates)
+
+        def probe_loss(probe):
+            return discovery_loss(probe, seen.b_t[picked], window.cells[picked]).sum(axis=-1).mean()
+
+        return (
+            jax.grad(lambda model: prediction_loss(model.look(window).loss_tk))(model),
+            jax.grad(agent_loss)(q),
+            jax.grad(probe_loss)(probe),
+        )
+
+    arguments = (state.target, state.memory, window, jnp.int32(0))
+    together = jax.jit(jax.grad(lambda params: learner.loss(params, *arguments)[0]))(state.params)
+    for ours, alone in zip((together.model, together.q, together.probe), separate(), strict=True):
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), ours, alone)
+        assert any(np.any(x) for x in jax.tree.leaves(ours))
+
+
+def test_each_part_steps_at_its_own_rate():
+    """Adam's first step moves a parameter by the rate, whatever its gradient."""
+    before, after = run("pe", [batch()])
+    rates = {"model": CONFIG.model_rate, "q": CONFIG.agent_rate, "probe": CONFIG.probe_rate}
+    for part, rate in rates.items():
+        old, new = getattr(before.params, part), getattr(after.params, part)
+        moved = max(float(jnp.abs(a - b).max()) for a, b in zip(*map(jax.tree.leaves, (old, new)), strict=True))
+        assert moved == pytest.approx(rate, rel=0.01), part
+
+
+def test_target_network_is_copied_every_period_and_is_still_between():
+    states = run("pe", [batch(i) for i in range(7)])
+    for step, state in enumerate(states):
+        copied = states[step - step % CONFIG.target_period]
+        assert is_equal(state.target, copied.params.q), f"after {step} updates"
+
+
+def test_prediction_gain_keeps_the_model_that_paid():
+    """The copy after updates 0 .. 5: the models of updates 0, 0, 1, 1, 3, 3."""
+    states = run("pg", [batch(i) for i in range(5)])
+    for step, kept in enumerate([0, 0, 1, 1, 3, 3]):
+        assert is_equal(states[step].memory, states[kept].params.model), f"after {step} updates"
+
+
+def test_random_trains_the_model_and_the_probe_but_no_policy():
+    before, after = run("random", [batch()])
+    assert is_equal(before.params.q, after.params.q)
+    assert not is_equal(before.params.model, after.params.model)
+    assert not is_equal(before.params.probe, after.params.probe)
+
+
+def test_world_without_truth_is_learned_without_a_probe():
+    learner = make_learner(CONFIG, tiny_world(has_truth=False), make_reward("ndigo-1"))
+    window = random_window(jax.random.key(0), T=T, streams=(4,), num_objects=0)
+    state = jax.jit(learner.init)(jax.random.key(0))
+    after, numbers = jax.jit(learner.update)(jax.random.key(1), state, window)
+    assert state.params.probe is None
+    assert after.params.probe is None
+    assert numbers.discovery_loss.shape == (0,)
+    assert not is_equal(state.params.model, after.params.model)
+
+
+@pytest.mark.parametrize("name", REWARDS)
+def test_every_reward_makes_finite_numbers_whose_channels_add_up(name):
+    reward = make_reward(name)
+    learner = make_learner(dataclasses.replace(CONFIG, likelihood="bernoulli"), tiny_world(), reward)
+    state, window = jax.jit(learner.init)(jax.random.key(0)), batch(start=100)
+    total, told = jax.jit(learner.loss)(state.params, state.target, state.memory, window, jnp.int32(1))
+    assert np.isfinite(total)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(told))
+    if name != "icm":
+        assert float(told["reward_c"].sum()) == pytest.approx(float(told["reward"]), abs=1e-4)
+
+
+def test_reported_reward_is_the_mean_over_known_steps():
+    """A window that does not start its episode leaves out its first H = 2 steps."""
+    learner = make_learner(CONFIG, tiny_world(), make_reward("ndigo-2"))
+    state, window = jax.jit(learner.init)(jax.random.key(0)), batch(start=100)
+    seen = state.params.model.look(window)
+    r_t = make_reward("ndigo-2").pay(None, None, None, seen).r_t
+    _, told = jax.jit(learner.loss)(state.params, state.target, state.memory, window, jnp.int32(0))
+    assert float(told["reward"]) == pytest.approx(float(r_t[2:].mean()), abs=1e-5)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 7])
+def test_probe_learns_from_every_nth_frame_inside_the_window(stride):
+    x_t = jnp.arange(T + 1)
+    for offset in range(min(stride, T)):
+        picked = every(stride, jnp.int32(offset), x_t)
+        np.testing.assert_array_equal(picked, offset + stride * np.arange(max(T // stride, 1)))
+        assert picked.max() < T
