@@ -25,7 +25,6 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as pallas_triton
 from jaxtyping import Array, Float
 
-SCAN_UNROLL = 4  # loop bodies per iteration: fewer, larger launches
 ROWS = 16  # fewest streams in one kernel program: the smallest tile of the matrix units
 MANY = 64  # streams in one program where there are thousands
 NUM_WARPS = 8
@@ -95,7 +94,7 @@ def _forward_scan(x_t: Array, weight: Array, h_0: Array) -> Array:
         h = gru_step(x, weight, h)
         return h, h
 
-    return lax.scan(body, h_0, x_t, unroll=SCAN_UNROLL)[1]
+    return lax.scan(body, h_0, x_t, unroll=_unroll(len(x_t)))[1]
 
 
 def _backward_scan(dh_t: Array, u_t: Array, per_hw: Array, weight: Array) -> tuple[Array, Array]:
@@ -106,7 +105,7 @@ def _backward_scan(dh_t: Array, u_t: Array, per_hw: Array, weight: Array) -> tup
         dh = dh + dh_out
         return dh * u + project(jnp.concatenate([dh] * 3, axis=-1) * per_hw, weight.T), dh
 
-    dh_0, dh = lax.scan(body, jnp.zeros_like(dh_t[0]), (dh_t, u_t, per_hw), reverse=True, unroll=SCAN_UNROLL)
+    dh_0, dh = lax.scan(body, jnp.zeros_like(dh_t[0]), (dh_t, u_t, per_hw), reverse=True, unroll=_unroll(len(dh_t)))
     return dh, dh_0
 
 
@@ -168,6 +167,11 @@ def _backward_kernel(
         outputs=[((T, B, D), (T, rows, D)), ((B, D), (rows, D))],
         interpret=interpret,
     )
+
+
+def _unroll(T: int) -> int:
+    """Short loops (the K steps of a predictor) are written out: a loop's copies cost more than its steps."""
+    return T if T <= 16 else 1
 
 
 def rows_per_program(B: int) -> int:
