@@ -15,7 +15,6 @@ gradient at every step and keep every gate.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import jax
@@ -52,7 +51,7 @@ def gru_step(x: Float[Array, "... 3*D"], weight: Float[Array, "D 3*D"], h: Float
 @jax.custom_vjp
 def gru_unroll(x_t: Float[Array, "T B 3*D"], weight: Float[Array, "D 3*D"], h_0: Float[Array, "B D"]) -> Array:
     """The state after each input: [T, B, D]."""
-    return _by_device(_forward_kernel, _forward_scan, x_t, weight, h_0)
+    return _by_device(forward_kernel, forward_scan, x_t, weight, h_0)
 
 
 def _save(x_t, weight, h_0):
@@ -70,7 +69,7 @@ def _backward(saved, dh_t):
     per_u = (h_tm1 - n) * u * (1 - u)
     per_r = per_n * h_n * r * (1 - r)
     per_hw = jnp.concatenate([per_r, per_u, per_n * r], axis=-1).astype(low)
-    dh, dh_0 = _by_device(_backward_kernel, _backward_scan, dh_t, u.astype(low), per_hw, weight)
+    dh, dh_0 = _by_device(backward_kernel, backward_scan, dh_t, weight, u.astype(low), per_hw)
     dhw = (jnp.concatenate([dh] * 3, axis=-1) * per_hw).astype(low)
     dx = jnp.concatenate([dhw[..., : -dh.shape[-1]], (dh * per_n).astype(low)], axis=-1)
     flat = h_tm1.reshape(-1, h_tm1.shape[-1]).astype(low)
@@ -81,15 +80,17 @@ def _backward(saved, dh_t):
 gru_unroll.defvjp(_save, _backward)
 
 
-def _by_device(kernel: Any, scan: Any, *args: Array) -> Any:
-    """The kernel on an NVIDIA GPU, the scan elsewhere and for shapes the kernel does not take."""
-    B, D = args[0].shape[1], args[-1].shape[0] if kernel is _backward_kernel else args[1].shape[0]
-    if B % ROWS or D % 16 or D & (D - 1):
-        return scan(*args)
-    return lax.platform_dependent(*args, cuda=kernel, default=scan)
+def _by_device(kernel: Any, scan: Any, x_t: Array, weight: Array, *rest: Array) -> Any:
+    """The kernel on an NVIDIA GPU, the scan elsewhere and for what the kernel does not take."""
+    D = weight.shape[0]
+    is_tiled = x_t.shape[1] % ROWS == 0 and D in (16, 32, 64, 128)
+    fits_on_chip = weight.dtype == jnp.bfloat16  # 128 x 384 numbers of 2 bytes do, of 4 bytes do not
+    if is_tiled and fits_on_chip:
+        return lax.platform_dependent(x_t, weight, *rest, cuda=kernel, default=scan)
+    return scan(x_t, weight, *rest)
 
 
-def _forward_scan(x_t: Array, weight: Array, h_0: Array) -> Array:
+def forward_scan(x_t: Array, weight: Array, h_0: Array) -> Array:
     def body(h, x):
         h = gru_step(x, weight, h)
         return h, h
@@ -97,7 +98,7 @@ def _forward_scan(x_t: Array, weight: Array, h_0: Array) -> Array:
     return lax.scan(body, h_0, x_t, unroll=_unroll(len(x_t)))[1]
 
 
-def _backward_scan(dh_t: Array, u_t: Array, per_hw: Array, weight: Array) -> tuple[Array, Array]:
+def backward_scan(dh_t: Array, weight: Array, u_t: Array, per_hw: Array) -> tuple[Array, Array]:
     """dh at every step and before the first: dh_{t-1} = dh_t u_t + (dh_t per_hw_t) W^T."""
 
     def body(dh, step):
@@ -109,7 +110,8 @@ def _backward_scan(dh_t: Array, u_t: Array, per_hw: Array, weight: Array) -> tup
     return dh, dh_0
 
 
-def _forward_kernel(x_t: Array, weight: Array, h_0: Array, interpret: bool = False) -> Array:
+def forward_kernel(x_t: Array, weight: Array, h_0: Array, interpret: bool = False) -> Array:
+    """`forward_scan` as one kernel: a program takes some of the streams through all T steps."""
     T, B, D = x_t.shape[0], x_t.shape[1], weight.shape[0]
     rows = rows_per_program(B)
 
@@ -137,9 +139,10 @@ def _forward_kernel(x_t: Array, weight: Array, h_0: Array, interpret: bool = Fal
     )[0]
 
 
-def _backward_kernel(
-    dh_t: Array, u_t: Array, per_hw: Array, weight: Array, interpret: bool = False
+def backward_kernel(
+    dh_t: Array, weight: Array, u_t: Array, per_hw: Array, interpret: bool = False
 ) -> tuple[Array, Array]:
+    """`backward_scan` as one kernel."""
     T, B, D = dh_t.shape
     rows = rows_per_program(B)
 
@@ -201,7 +204,3 @@ def _call(kernel: Any, *, grid: int, inputs: list, outputs: list, interpret: boo
         interpret=interpret,
         name=kernel.__qualname__.split(".")[0].strip("_"),
     )(*(array for array, _ in inputs))
-
-
-forward_interpreted = functools.partial(_forward_kernel, interpret=True)
-backward_interpreted = functools.partial(_backward_kernel, interpret=True)
