@@ -34,5 +34,5 @@ world = ndigo.World(
 )
 
 if __name__ == "__main__":
-    run = ndigo.train(world, "ndigo-1", preset="cpu", window=12, learner_steps=640)
+    run = ndigo.train(world, "ndigo-1", preset="cpu", window=6, learner_steps=320)
     print(run.path, run.metrics()[-1]["evaluation"]["visits"])  # seeds x objects; it stops looking once it knows

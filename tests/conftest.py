@@ -18,19 +18,9 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE / "ndigo" / "jax")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 
-@pytest.fixture
-def examples_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets `custom_world:world` be found, as from the folder of the examples."""
-    from tiny_runs import EXAMPLES
-
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-
-
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> ndigo.Run:
     """An uninterrupted tiny run. Read only."""
-    from tiny_runs import EXAMPLES, train_tiny
+    from tiny_runs import train_tiny
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(EXAMPLES))
-        return train_tiny(tmp_path_factory.mktemp("finished") / "run")
+    return train_tiny(tmp_path_factory.mktemp("finished") / "run")

@@ -168,7 +168,7 @@ def name_of(record: str | World | IntrinsicReward) -> str:
 
 def default_path(config: Config) -> Path:
     """runs/WORLD-REWARD-TIME, not yet taken."""
-    names = re.sub(r"[^\w.-]+", "-", f"{config.world}-{config.reward}").strip("-")
+    names = re.sub(r"[^\w.]+", "-", f"{config.world}-{config.reward}").strip("-")
     stem = f"{names}-{time.strftime('%Y%m%d-%H%M%S')}"
     candidates = [Path("runs") / stem, *(Path("runs") / f"{stem}-{i}" for i in range(2, 1000))]
     return next(path for path in candidates if not path.exists())

@@ -57,7 +57,8 @@ def run(args: Arguments) -> None:
         began = time.monotonic()
         trained = load_trained(shipped)
         rows = [walker, measure(trained, f"{REWARD}, shipped", args.episodes, args.seed)]
-        console.print(comparison(rows, experiment, f"{shipped}, {basis(trained, args.episodes)}"))
+        print(f"{shipped}, {basis(trained, args.episodes)}\n")
+        console.print(comparison(rows, experiment))
         print(f"That took {time.monotonic() - began:.0f} s. Now one is trained here, from scratch.")
     begun = create_run(experiment.name, REWARD, preset=args.preset, seed=args.seed, out=args.out)
     how = f"for {args.minutes:g} min with the preset {args.preset}, in {begun.path} (Ctrl-C ends it sooner)"
@@ -66,7 +67,8 @@ def run(args: Arguments) -> None:
     assert run.outcome is not None
     trained = run.trained()
     rows = [walker, measure(trained, f"{REWARD}, step {run.outcome.step:,}", args.episodes, args.seed)]
-    console.print(comparison(rows, experiment, f"{run.path}, {basis(trained, args.episodes)}"))
+    print(f"{run.path}, {basis(trained, args.episodes)}\n")
+    console.print(comparison(rows, experiment))
     print(f"curves: {draw_curves([RunFolder(run.path)], run.path / 'curves.png')}")
     print(f"to go on: ndigo train --resume {run.path}")
 

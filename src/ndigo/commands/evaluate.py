@@ -32,8 +32,8 @@ def run(args: Arguments) -> None:
     within("--seed", args.seed, 0, 2**32 - 1)
     trained = load_trained(args.path)
     rows = [measure(trained, trained.settings["reward"], args.episodes, args.seed)]
-    title = f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}"
-    Console().print(comparison(rows, experiment_of_run(trained.settings), title))
+    print(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n")
+    Console().print(comparison(rows, experiment_of_run(trained.settings)))
 
 
 def measure(trained: Trained, label: str, episodes: int, seed: int) -> Row:

@@ -37,17 +37,15 @@ def run(args: Arguments) -> None:
     make_folder(out)
     console = Console()
     for world, folders in by_world.items():
+        print(f"{world}: last evaluation, mean over seeds with 95% bootstrap interval (one seed has none)")
+        rewards = [folder.settings()["reward"] for folder in folders]
         rows = []
-        for folder in folders:
-            last = folder.evaluations()[-1]
-            rows.append(row(_label(folder, last["step"]), folder.settings(), last["evaluation"]))
-        title = f"{world}: last evaluation, mean over seeds with 95% bootstrap interval (one seed has none)"
-        console.print(comparison(rows, experiment_of_run(folders[0].settings()), title))
+        for folder, reward in zip(folders, rewards, strict=True):
+            last, num_seeds = folder.evaluations()[-1], folder.settings()["config"]["seeds"]
+            label = reward if rewards.count(reward) == 1 else folder.path.name
+            print(f"  {folder.path}: {reward}, {num_seeds} seed{'' if num_seeds == 1 else 's'}, step {last['step']:,}")
+            rows.append(row(label, folder.settings(), last["evaluation"]))
+        print()
+        console.print(comparison(rows, experiment_of_run(folders[0].settings())))
         name = "curves.png" if len(by_world) == 1 else f"curves-{world.replace(':', '-')}.png"
         print(f"curves: {draw_curves(folders, out / name)}")
-
-
-def _label(folder: RunFolder, step: int) -> str:
-    settings = folder.settings()
-    num_seeds = settings["config"]["seeds"]
-    return f"{settings['reward']}, {num_seeds} seed{'' if num_seeds == 1 else 's'}, step {step:,}"

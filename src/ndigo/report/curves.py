@@ -30,7 +30,7 @@ def draw_curves(runs: Sequence[RunFolder], path: Path) -> Path:
     panels: list[tuple[str, Callable[[RunFolder], list[Curve]]]] = [
         ("discovery loss (nats)", lambda run: _evaluated(run, "discovery_loss")),
         ("visits (steps in view)", lambda run: _evaluated(run, "visits")),
-        ("reward by channel (nats a step)", _reward_split),
+        ("reward a step, by channel", _reward_split),
     ]
     panels = [(title, read) for title, read in panels if any(read(run) for run in runs)]
     # A figure of its own, not pyplot's: no window system, no state left behind.
@@ -112,5 +112,5 @@ def _reference_levels(axis: Axes, settings: dict[str, Any]) -> None:
             fontsize=6.5,
             color="0.5",
             ha="right",
-            va="bottom",
+            va="top",
         )

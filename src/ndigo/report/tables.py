@@ -45,17 +45,18 @@ def row(label: str, settings: dict[str, Any], measured: Mapping[str, np.ndarray]
     return Row(label=label, reward=settings["reward"], values=values)
 
 
-def comparison(rows: Sequence[Row], experiment: Experiment | None, title: str = "") -> Table:
+def comparison(rows: Sequence[Row], experiment: Experiment | None) -> Table:
     """All objects, each with a line for every row and for every reward of theirs that the paper prints."""
-    table = Table("object", "agent", title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table("", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
     for heading in HEADINGS.values():
         table.add_column(heading, justify="right", no_wrap=True)
     objects = list(dict.fromkeys(name for row in rows for by_object in row.values.values() for name in by_object))
     for name in objects:
+        table.add_row(f"[bold]{name}")
         lines = [(row.label, [_cell(row.values[metric].get(name)) for metric in HEADINGS]) for row in rows]
         lines += paper_lines(experiment, list(dict.fromkeys(row.reward for row in rows)), name)
         for i, (label, cells) in enumerate(lines):
-            table.add_row(name if i == 0 else "", label, *cells, end_section=i == len(lines) - 1)
+            table.add_row(f"  {label}", *cells, end_section=i == len(lines) - 1)
     return table
 
 
@@ -77,9 +78,16 @@ def experiment_of_run(settings: dict[str, Any]) -> Experiment | None:
 
 
 def _cell(estimate: Estimate | None) -> str:
+    """`28.8 (19-39)`: a terminal of 80 columns holds four of them."""
     if estimate is None:
         return "-"
-    digits = 2 if abs(estimate.mean) < 10 else 1
-    if isnan(estimate.low):
-        return f"{estimate.mean:.{digits}f}"
-    return f"{estimate.mean:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+    digits = 2 if estimate.mean < 10 else 0
+    low, high = f"{estimate.low:.{digits}f}", f"{estimate.high:.{digits}f}"
+    if isnan(estimate.low) or low == high:
+        return _number(estimate.mean)
+    return f"{_number(estimate.mean)} ({low}-{high})"
+
+
+def _number(x: float) -> str:
+    """Three digits that count."""
+    return f"{x:.{0 if x >= 100 else 1 if x >= 10 else 2}f}"

@@ -156,7 +156,7 @@ def restore(
     if not checkpoint.steps(folder.checkpoints):
         folder.rewind(0)
         return trainer.init(key), 0, 0.0
-    step, arrays = checkpoint.load_newest(folder.checkpoints, mark, lambda text: console.print(text, style="yellow"))
+    step, arrays = checkpoint.load_newest(folder.checkpoints, mark, lambda text: console.print(text, soft_wrap=True))
     state = checkpoint.into_tree(arrays, jax.eval_shape(trainer.init, key), f"checkpoint step_{step}")
     folder.rewind(step)
     lines = folder.metrics()

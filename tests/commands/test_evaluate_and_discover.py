@@ -1,0 +1,81 @@
+"""`ndigo evaluate` and `ndigo discover`: rows beside Random's and the paper's."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from tiny_runs import TINY
+
+import ndigo
+from ndigo.cli import main
+
+# Experiment 1 with the smallest networks; shared by all tests here, because maps take long to compile.
+SMALL = {**TINY, "seeds": 1, "window": 100, "learner_steps": 4}
+
+
+@pytest.fixture(scope="module")
+def exp1_run(tmp_path_factory) -> ndigo.Run:
+    return ndigo.train("exp1", "ndigo-4", out=tmp_path_factory.mktemp("exp1") / "run", quiet=True, **SMALL)
+
+
+def test_a_run_of_two_seeds_has_intervals_over_seeds(finished, capsys):
+    assert main(["evaluate", str(finished.path), "--episodes", "6"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{finished.path}: custom_world:world, mean and 95% bootstrap interval over 2 seeds of 6")
+    expected = np.asarray(finished.evaluate(6).visits).mean()
+    (row,) = re.findall(r"^  ndigo-1 +(\S+)", out, re.MULTILINE)
+    assert float(row) == pytest.approx(expected, abs=0.05)
+    assert "paper" not in out  # it prints nothing of this world
+
+
+def test_one_seed_has_intervals_over_episodes_and_says_so_beside_the_papers_row(exp1_run, capsys):
+    assert main(["evaluate", str(exp1_run.path), "--episodes", "5"]) == 0
+    out = capsys.readouterr().out
+    assert "one seed: mean and 95% bootstrap interval over its 5 episodes, not over seeds" in out
+    assert re.search(r"^  paper: ndigo-4 +300\.4 ± 22\.2 +40\.8 ± 9\.7", out, re.MULTILINE)
+    losses = np.asarray(exp1_run.evaluate(5).discovery_loss)[0].mean(axis=0)
+    shown = re.findall(r"^  ndigo-4 .* (\d\.\d\d)(?: \(\S+\))?$", out, re.MULTILINE)
+    np.testing.assert_allclose([float(x) for x in shown], losses, atol=0.006)
+
+
+def test_an_agents_file_evaluates_like_its_run(exp1_run, tmp_path, capsys):
+    path = exp1_run.export_agent(tmp_path / "agent.safetensors")
+    assert main(["evaluate", str(path), "--episodes", "5"]) == 0
+    assert capsys.readouterr().out.startswith(f"{path}: exp1, one seed")
+
+
+def test_discover_shows_the_shipped_agent_first_and_then_trains_one(exp1_run, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(ndigo.PRESETS, "cpu", ndigo.Config(**{k: v for k, v in SMALL.items() if k != "preset"}))
+    exp1_run.export_agent(tmp_path / "results" / "agents" / "exp1-ndigo-4.safetensors")
+    assert main(["discover", "--minutes", "0.00001", "--episodes", "5", "--out", "run"]) == 0
+    out = capsys.readouterr().out
+    shipped, trained = out.split("Now one is trained here, from scratch.")
+    assert "results/agents/exp1-ndigo-4.safetensors, one seed" in shipped
+    for part, label in ((shipped, "ndigo-4, shipped"), (trained, "ndigo-4, step 4")):
+        labels = re.findall(r"^  (\S.*?)  +[\d.]+", part, re.MULTILINE)
+        assert labels == ["random walker", label, "paper: random", "paper: ndigo-4"] * 2
+    assert "curves: run/curves.png" in trained
+    assert (tmp_path / "run" / "curves.png").stat().st_size > 10_000
+    assert trained.endswith("to go on: ndigo train --resume run\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["evaluate", "nowhere"], "nowhere cannot be read as an agent"),
+        (["evaluate", "."], ". is not a run: it has no config.json"),
+        (["evaluate", "nowhere", "--episodes", "0"], "--episodes 0: must be from 1 to"),
+        (["discover", "--experiment", "exp9"], "unknown experiment 'exp9'"),
+        (["discover", "--minutes", "0"], "--minutes 0.0: must be above 0"),
+    ],
+)
+def test_bad_input_gets_one_line_and_code_2(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith(f"ndigo: {message}")

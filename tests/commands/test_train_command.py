@@ -1,0 +1,106 @@
+"""`ndigo train`: presets and flags, what it prints, and one line for every mistake."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+from tiny_runs import FLAGS, WORLD, numbers
+
+import ndigo
+from ndigo.cli import main
+
+
+def error(words: list[str], capsys) -> str:
+    assert main(["train", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err.removeprefix("ndigo: ").rstrip()
+
+
+def test_flags_train_the_run_that_python_trains(finished, tmp_path, capsys):
+    run = tmp_path / "run"
+    assert main(["train", WORLD, *FLAGS, "--reward", "ndigo-1", "--out", str(run)]) == 0
+    first, *lines, last = capsys.readouterr().out.splitlines()
+    assert first == f"ndigo-1 in {WORLD}: 2 seeds, 20 learner steps, preset cpu, in {run}"
+    assert len(lines) == 3  # an evaluation each
+    assert last == f"finished at step 20; see ndigo report {run}"
+    assert numbers(run) == numbers(finished.path)
+
+
+def test_a_run_stopped_by_its_minutes_says_how_to_continue_and_does(finished, tmp_path, capsys):
+    run = tmp_path / "run"
+    assert main(["train", WORLD, *FLAGS, "--reward", "ndigo-1", "--out", str(run), "--minutes", "0.00001"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    command = re.fullmatch(r"stopped at step 4 \(its minutes are over\) and saved; continue with ndigo (.*)", last)
+    assert command
+    assert main(command[1].split()) == 0
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == f"ndigo-1 in {WORLD}: 2 seeds, 20 learner steps, continued in {run}"
+    assert last.startswith("finished at step 20")
+    assert numbers(run)[1:] == numbers(finished.path)[1:]
+
+
+@pytest.mark.parametrize("name", ndigo.PRESETS)
+def test_help_shows_the_presets_values_as_defaults(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit, match="0"):
+        main(["train", "--preset", name, "--help"])
+    page = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for field in dataclasses.fields(ndigo.Config):
+        if field.name != "world":
+            flag = f"--{field.name.strip('_').replace('_', '-')} "
+            shown = page.split(flag, 1)[1].split("(default: ", 1)[1].split(")", 1)[0]
+            assert shown == str(getattr(ndigo.PRESETS[name], field.name)), field.name
+
+
+def test_a_dry_run_prints_settings_and_sizes_and_leaves_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "exp1", "--preset=paper", "--batch", "7", "--lambda", "0.5", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("ndigo-4 in exp1: 10 seeds, 100,000 learner steps, preset paper\n")
+    rows = dict(re.findall(r"^ ?(\S.*?)  +(\S+(?: MB)?) *$", out, re.MULTILINE))
+    assert (rows["batch"], rows["lambda_"], rows["predictor"]) == ("7", "0.5", "mlp")
+    # One episode of 400 steps for each of 100 actors and every 100 learner steps.
+    assert rows["world steps, a seed"] == f"{400 * 100 * 1000:,}"
+    # 64 hidden units on a belief of 128, and a categorical over 361 cells for each of two objects.
+    assert rows["parameters of probe, a seed"] == f"{128 * 64 + 64 + 64 * 722 + 722:,}"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_preset_the_first_line_says_which_was_chosen_and_why(capsys):
+    assert main(["train", "exp1", "--dry-run"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith("preset cpu (JAX found no GPU)")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name a world to train in (ndigo train exp1), or a run to continue (--resume RUN)"),
+        (["exp1", "--preset", "laptop"], "unknown preset 'laptop'; known: cpu, gpu, paper"),
+        (["exp1", "--reward", "ndigo-0"], "reward ndigo-0: the horizon H must be a whole number of at least 1"),
+        (["exp1", "--reward", "cim"], "unknown reward 'cim'; known: icm"),
+        (["exp1", "--batch", "0"], "batch 0: must be at least 1"),
+        (["exp1", "--batch", "many"], "'many' is no value for --batch INT"),
+        (["exp1", "--minutes", "0"], "--minutes 0.0: must be above 0"),
+        (["exp1", "--log", "tensorbord"], "unknown log 'tensorbord'; known: tensorboard, wandb"),
+        (["exp1", "--window", "401"], "window 401: longer than an episode of 400 steps"),
+        (["exp7"], "unknown world or experiment 'exp7'; known: "),
+        (["--resume", "nowhere"], "nowhere is not a run: it has no config.json"),
+        (["--resume", "nowhere", "--batch", "3"], "--resume continues a run as it is: batch cannot be given with it"),
+        (["exp1", "--resume", "nowhere"], "--resume continues a run as it is: world cannot be given with it"),
+    ],
+)
+def test_bad_input_gets_one_line_and_code_2_and_leaves_no_run(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert error(words, capsys).startswith(message)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_holds_a_run_is_not_trained_over(finished, capsys):
+    message = error([WORLD, *FLAGS, "--out", str(finished.path)], capsys)
+    assert message == (
+        f"{finished.path} already holds a run; continue it with --resume {finished.path} or choose another --out"
+    )

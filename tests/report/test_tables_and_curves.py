@@ -1,0 +1,123 @@
+"""Reports from run folders written by hand: what stands in them is what was put in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from ndigo.cli import main
+from ndigo.storage.run_folder import RunFolder
+
+OBJECTS = {"exp1": ["fixed", "noise"], "my:world": ["lamp"]}
+
+
+def write_run(path: Path, *, world: str, reward: str, seeds: int, has_truth: bool = True, num_lines: int = 4) -> Path:
+    """A run whose seed s has, at line i and object n, visits 100 i + 10 n + s, and a loss of i + n/10 + s/100."""
+    names = OBJECTS[world]
+    n, s = np.arange(len(names)), np.arange(seeds)[:, None]
+    settings = {
+        "config": {"world": world, "reward": reward, "seeds": seeds},
+        "reward": reward,
+        "world": {"channels": ["walls", *names], "in_view": names, "objects": names if has_truth else []},
+    }
+    folder = RunFolder.create(path, settings)
+    for i in range(1, num_lines + 1):
+        split = 0.0 * s + np.arange(1 + len(names)) / i * (reward != "icm")
+        line = {"step": 10 * i, "learning": {"reward": [1.0 / i] * seeds, "reward_c": split.tolist()}}
+        if i % 2 == 0:
+            line["evaluation"] = {
+                "visits": (100.0 * i + 10 * n + s).tolist(),
+                "first_visit": (50.0 + 0 * n + s).tolist(),
+                "frequency": np.full((seeds, len(names)), 0.5).tolist(),
+                "discovery_loss": (i + n / 10 + s / 100).tolist() if has_truth else [[]] * seeds,
+            }
+        folder.append(line)
+    return path
+
+
+def rows(text: str) -> dict[tuple[str, str], list[str]]:
+    """(object, agent) -> cells, from a printed table."""
+    found, name = {}, ""
+    for line in text.split("─\n")[1].split("curves:")[0].splitlines():
+        if line.startswith("  ") and line.strip():
+            label, *cells = [part for part in line.strip().split("  ") if part]
+            found[name, label] = [cell.strip() for cell in cells]
+        elif line.strip():
+            name = line.strip()
+    return found
+
+
+def test_a_run_stands_beside_the_papers_row_by_its_last_evaluation(tmp_path, capsys):
+    run = write_run(tmp_path / "run", world="exp1", reward="ndigo-4", seeds=3)
+    assert main(["report", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert f"{run}: ndigo-4, 3 seeds, step 40" in out
+    table = rows(out)
+    # Seeds 400, 401, 402: the resampled means lie between the smallest and the largest.
+    assert table["fixed", "ndigo-4"] == ["401 (400-402)", "51.0 (50-52)", "50.0", "4.01 (4.00-4.02)"]
+    assert table["noise", "ndigo-4"] == ["411 (410-412)", "51.0 (50-52)", "50.0", "4.11 (4.10-4.12)"]
+    assert table["fixed", "paper: ndigo-4"] == ["300.4 ± 22.2", "40.8 ± 9.7", "-", "-"]
+    assert table["noise", "paper: ndigo-4"] == ["1.4 ± 1.2", "330.7 ± 47.4", "-", "-"]
+
+
+def test_one_seed_has_no_interval_and_runs_of_one_reward_are_told_apart_by_name(tmp_path, capsys):
+    first = write_run(tmp_path / "first", world="exp1", reward="icm", seeds=1)
+    second = write_run(tmp_path / "second", world="exp1", reward="icm", seeds=1)
+    assert main(["report", str(first), str(second), "--out", str(tmp_path / "pictures")]) == 0
+    table = rows(capsys.readouterr().out)
+    assert table["fixed", "first"] == table["fixed", "second"] == ["400", "50.0", "50.0", "4.00"]
+    assert (tmp_path / "pictures" / "curves.png").exists()
+    assert not (first / "curves.png").exists()
+
+
+def test_a_world_without_truth_has_visits_and_no_discovery_loss(tmp_path, capsys):
+    run = write_run(tmp_path / "run", world="my:world", reward="pe", seeds=2, has_truth=False)
+    assert main(["report", str(run)]) == 0
+    assert rows(capsys.readouterr().out) == {("lamp", "pe"): ["400 (400-401)", "50.5 (50-51)", "50.0", "-"]}
+
+
+def test_each_world_gets_its_own_table_and_picture(tmp_path, capsys):
+    runs = [write_run(tmp_path / world[:2], world=world, reward="pe", seeds=2) for world in OBJECTS]
+    assert main(["report", *map(str, runs)]) == 0
+    out = capsys.readouterr().out
+    assert "exp1: last evaluation" in out
+    assert "my:world: last evaluation" in out
+    assert sorted(p.name for p in runs[0].glob("*.png")) == ["curves-exp1.png", "curves-my-world.png"]
+
+
+@pytest.mark.parametrize("reward", ["ndigo-4", "icm"])
+@pytest.mark.parametrize("num_lines", [2, 6])  # one evaluation is a point, three are a line
+def test_the_picture_shows_each_object_in_its_colour(tmp_path, reward, num_lines, capsys):
+    run = write_run(tmp_path / "run", world="exp1", reward=reward, seeds=3, num_lines=num_lines)
+    assert main(["report", str(run)]) == 0
+    picture = (imread(run / "curves.png")[..., :3] * 255).round()
+    width = picture.shape[1]
+    for colour in ((0x1B, 0x6C, 0xA8), (0xD1, 0x49, 0x5B)):
+        is_colour = np.abs(picture - colour).max(axis=-1) <= 2
+        thirds = [is_colour[:, i * width // 3 : (i + 1) * width // 3].sum() for i in range(3)]
+        assert min(thirds[:2]) > 30  # discovery loss and visits
+        assert (thirds[2] > 30) == (reward != "icm")  # which pays no share to a channel
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: None, "is not a run: it has no config.json"),
+        (lambda path: write_run(path, world="exp1", reward="pe", seeds=1, num_lines=1), "has no evaluation yet"),
+    ],
+)
+def test_what_cannot_be_reported_is_one_line(tmp_path, make, message, capsys):
+    make(tmp_path / "run")
+    assert main(["report", str(tmp_path / "run")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_no_run_at_all_is_one_line(capsys):
+    assert main(["report"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

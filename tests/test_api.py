@@ -1,0 +1,194 @@
+"""From Python: agents that act, runs that are opened again, records of one's own."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+
+import custom_reward
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tiny_runs import TINY, train_tiny
+
+import ndigo
+from ndigo.errors import NdigoError
+from ndigo.storage import checkpoint
+from ndigo.worlds import Channel
+
+TINY_MAP = {**TINY, "window": 5, "learner_steps": 4}  # for worlds drawn as maps, with episodes of 5 steps
+
+
+def walk(agent, world, seed: int = 0) -> tuple[list[int], list[np.ndarray]]:
+    """An episode stepped by hand: actions and beliefs."""
+    keys = jax.random.split(jax.random.key(seed), world.num_steps + 1)
+    state, memory = world.reset(keys[0]), agent.start()
+    actions, beliefs = [], []
+    for key in keys[1:]:
+        a_t, memory = agent.act(world.observe(state), memory)
+        actions.append(a_t)
+        beliefs.append(agent.belief(memory))
+        state = world.step(key, state, a_t)
+    return actions, beliefs
+
+
+def test_a_loaded_agent_acts_greedily_on_its_own_unrolled_networks(finished):
+    agent, world = ndigo.load(finished.path, seed=1), finished.world
+    actions, beliefs = walk(agent, world)
+    # The same episode in one go: the world replayed under those actions, the networks unrolled over it.
+    keys = jax.random.split(jax.random.key(0), world.num_steps + 1)
+    state, frames = world.reset(keys[0]), []
+    for key, a_t in zip(keys[1:], actions, strict=True):
+        frames.append(world.observe(state))
+        state = world.step(key, state, a_t)
+    o_t, a_tm1 = jnp.stack(frames), jnp.array([0, *actions[:-1]])
+    model, q = agent.params.model, agent.params.q
+    b_t = model.core.unroll(model.core.encoder(o_t), a_tm1, jnp.zeros(model.core.size))
+    h_t = q.core.unroll(q.core.encoder(o_t), a_tm1, jnp.zeros(q.core.size))
+    np.testing.assert_allclose(np.stack(beliefs), b_t, atol=1e-5)
+    assert actions == q.heads(h_t).argmax(axis=-1).tolist()
+
+
+def test_two_seeds_are_two_agents_and_a_third_is_an_error(finished):
+    weights = [np.asarray(finished.agent(seed).params.q.core.gru.weight) for seed in (0, 1)]
+    assert not np.allclose(weights[0], weights[1])
+    with pytest.raises(NdigoError, match=r"^seed 2: there are seeds 0 to 1$"):
+        ndigo.load(finished.path, seed=2)
+
+
+def test_an_exported_agent_is_the_runs_agent_in_half_precision(finished, tmp_path):
+    path = finished.export_agent(tmp_path / "agents" / "one.safetensors", seed=1)
+    loaded = checkpoint.named_arrays(ndigo.load(path).params)
+    for name, array in checkpoint.named_arrays(finished.agent(1).params).items():
+        np.testing.assert_array_equal(loaded[name], array.astype(np.float16).astype(array.dtype))
+    assert path.stat().st_size < (finished.path / "checkpoints" / "step_20" / "state.safetensors").stat().st_size / 4
+
+
+def test_what_the_agent_predicts_are_probabilities_for_each_step_ahead(finished):
+    agent = finished.agent()
+    _, memory = agent.act(np.zeros(finished.world.shape, np.uint8), agent.start())
+    predicted = agent.predict(memory, [0, 1])
+    assert predicted.shape == (2, *finished.world.shape)
+    assert ((predicted >= 0) & (predicted <= 1)).all()
+    with pytest.raises(NdigoError, match="has no truth, so no probe was trained"):
+        agent.locate(memory)
+
+
+def test_evaluation_repeats_under_the_same_seed_and_counts_episodes(finished):
+    first, again, other = finished.evaluate(7), finished.evaluate(7), finished.evaluate(7, seed=1)
+    assert first.visits.shape == (2, 7, 1)  # seeds, episodes, objects
+    assert first.discovery_loss.shape == (2, 7, 0)  # no truth, no probe
+    np.testing.assert_array_equal(first.visits, again.visits)
+    assert (np.asarray(first.visits) != other.visits).any()
+    is_seen = np.asarray(first.visits) > 0
+    np.testing.assert_array_equal(first.frequency, is_seen)
+    np.testing.assert_array_equal(np.asarray(first.first_visit) < finished.world.num_steps, is_seen)
+
+
+def test_a_map_of_ones_own_trains_with_a_probe_that_locates(tmp_path):
+    layout = ndigo.worlds.read_layout("#####\n#Paa#\n#aaa#\n#####", {"a": "only"})
+    ball = ndigo.worlds.Object("ball", "brownian", ("only",))
+    world = ndigo.worlds.grid_world("cell", layout, [ball], view=3, num_steps=5)
+    run = ndigo.train(world, "pe", out=tmp_path / "run", quiet=True, **TINY_MAP)
+    assert np.shape(run.metrics()[-1]["evaluation"]["discovery_loss"]) == (2, 1)
+    agent = ndigo.load(run.path, world=world)
+    _, memory = agent.act(world.observe(world.reset(jax.random.key(0))), agent.start())
+    located = agent.locate(memory)
+    assert located.shape == (1, 4, 5)  # objects, rows, columns
+    assert located.sum() == pytest.approx(1.0, abs=1e-5)
+    # Settings keep no code: the record has to be handed over again.
+    with pytest.raises(NdigoError, match=r"^world <cell> was a record made in Python; hand it over again"):
+        ndigo.load(run.path)
+
+
+@pytest.mark.parametrize("kind", ["binary", "one_hot"])
+def test_a_world_of_one_kind_of_channel_with_other_actions_trains(kind, tmp_path):
+    """A lamp in a row of three cells, moved left or right by two actions."""
+    lamp = ndigo.World(
+        name="lamp",
+        shape=(3, 3, 1),
+        channels=(Channel("lamp", kind),),
+        actions=("left", "right"),
+        num_steps=6,
+        reset=lambda key: jax.random.randint(key, (), 0, 3),
+        step=lambda key, cell, a_t: jnp.clip(cell + 2 * a_t - 1, 0, 2),
+        observe=lambda cell: (jnp.arange(9).reshape(3, 3, 1) == 3 + cell).astype(jnp.uint8),
+    )
+    run = ndigo.train(lamp, "ndigo-1", out=tmp_path / "run", quiet=True, **{**TINY_MAP, "window": 6})
+    line = run.metrics()[-1]
+    assert np.shape(line["evaluation"]["visits"]) == (2, 1 if kind == "one_hot" else 0)
+    assert np.isfinite(line["learning"]["model_loss"]).all()
+    assert set(walk(run.agent(), lamp)[0]) <= {0, 1}
+
+
+def test_an_experiments_own_record_and_reward_keep_their_names(tmp_path):
+    run = ndigo.api.create_run(ndigo.EXPERIMENTS["exp2"].world, ndigo.REWARDS["pe"], preset="cpu", out=tmp_path / "run")
+    assert (run.config.world, run.config.reward) == ("exp2", "pe")
+    assert ndigo.open_run(run.path).world is ndigo.EXPERIMENTS["exp2"].world
+
+
+@pytest.mark.parametrize(
+    ("world", "message"),
+    [
+        ("custom_wrld:world", r"^world 'custom_wrld:world': cannot import 'custom_wrld'"),
+        ("custom_world:wrld", r"^world 'custom_world:wrld': module custom_world has no 'wrld'$"),
+        ("custom_world:NUM_DOORS", r"^world 'custom_world:NUM_DOORS': expected a World record, got int$"),
+        ("exp9", r"^unknown world or experiment 'exp9'"),
+        (":world", r"^world ':world': cannot import"),
+    ],
+)
+def test_a_world_that_is_not_there_is_one_line(world, message, tmp_path):
+    with pytest.raises(NdigoError, match=message):
+        train_tiny(tmp_path / "run", world=world)
+
+
+def test_unknown_settings_and_presets_list_the_known(tmp_path):
+    with pytest.raises(NdigoError, match=r"^unknown setting 'batches'; known: .*\(nearest: batch\)$"):
+        ndigo.train("exp1", batches=3)
+    with pytest.raises(NdigoError, match=r"^unknown preset 'laptop'; known: cpu, gpu, paper"):
+        ndigo.train("exp1", preset="laptop")
+
+
+def test_a_run_has_a_name_of_its_own_when_none_is_given(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    config = dataclasses.replace(ndigo.PRESETS["cpu"], world="my.module:world", reward="<mine>")
+    first = ndigo.api.default_path(config)
+    assert first.match("runs/my.module-world-mine-*")
+    first.mkdir(parents=True)
+    assert ndigo.api.default_path(config) != first
+
+
+def test_a_reward_of_ones_own_pays_by_channel(tmp_path):
+    run = train_tiny(tmp_path / "run", reward=custom_reward.reward, learner_steps=4)
+    split = np.asarray(run.metrics()[-1]["learning"]["reward_c"])
+    assert (split[:, 0] == 0).all()  # the first channel pays nothing
+    assert (split[:, 1:] > 0).all()
+    with pytest.raises(NdigoError, match=r"^reward <object-surprise> was a record made in Python"):
+        ndigo.open_run(run.path)
+
+
+def test_importing_the_library_loads_neither_jax_nor_numpy():
+    code = "import sys, ndigo; sys.exit(','.join({'jax', 'numpy'} & set(sys.modules)) or 0)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["before jax", "after a compilation"])
+@pytest.mark.parametrize("chosen", [None, "mine"])
+def test_compiled_programs_are_kept_where_the_user_wants_else_in_the_cache_folder(is_first, chosen, tmp_path):
+    compile_something = "import jax; jax.jit(lambda x: x * 2 + 1)(1.0)"
+    code = f"""
+{"" if is_first else compile_something}
+from ndigo.compile_cache import keep_compiled_programs
+keep_compiled_programs()
+import jax; jax.jit(lambda x: x * 3 - 1)(1.0)
+"""
+    variables = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "JAX_PLATFORMS": "cpu"}
+    if chosen:
+        variables |= {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / chosen)}
+        variables |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    subprocess.run([sys.executable, "-c", code], env=variables, check=True)
+    (folder,) = [tmp_path / chosen] if chosen else [tmp_path / ".cache" / "ndigo" / "jax"]
+    assert list(folder.glob("*"))
+    assert not chosen or not (tmp_path / ".cache" / "ndigo").exists()

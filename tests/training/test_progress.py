@@ -1,0 +1,60 @@
+"""What a person sees: a bar in a terminal, a line for every evaluation anywhere."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from ndigo.config import Config
+from ndigo.training.progress import TrainingProgress
+
+WORLD = {"channels": ["walls", "ball"], "in_view": ["ball"], "objects": ["ball"]}
+LINE = {
+    "step": 4000,
+    "seconds": 61.2,
+    "transitions_per_second": 123456,
+    "learning": {"reward": [0.5, 0.7], "reward_c": [[0.1, 0.4], [0.1, 0.6]], "discovery_loss": [[3.0], [5.0]]},
+}
+EVALUATION = {"visits": [[10.0], [30.0]], "discovery_loss": [[1.0], [2.0]]}
+
+
+def shown(world=WORLD, line=LINE, minutes: float | None = None, is_terminal: bool = True) -> str:
+    text = io.StringIO()
+    console = Console(file=text, width=120, force_terminal=is_terminal, color_system=None)
+    with TrainingProgress(console, world, Config(learner_steps=16_000), minutes) as progress:
+        progress.show(line, seconds=30.0)
+        progress.bar.refresh()
+    return text.getvalue()
+
+
+def test_the_bar_has_step_speed_reward_split_discovery_loss_and_share():
+    text = shown()
+    assert "step 4,000  123,456 transitions/s" in text
+    assert "reward 0.600 (walls +0.100, ball +0.500)  discovery loss ball 4.00" in text
+    assert "25% of 16,000 steps" in text
+    assert "left" in text
+
+
+def test_a_run_bounded_by_time_shows_its_share_of_the_time():
+    assert "50% of 1 min" in shown(minutes=1.0)
+
+
+def test_an_evaluation_is_a_line_that_stays_also_without_a_terminal():
+    line = LINE | {"evaluation": EVALUATION}
+    assert (
+        shown(line=line, is_terminal=False) == "step   4,000     61 s   visits: ball 20   discovery loss: ball 1.50\n"
+    )
+    assert shown(is_terminal=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("world", "evaluation", "expected"),
+    [
+        (WORLD | {"objects": []}, {"visits": [[7.0]], "discovery_loss": [[]]}, "visits: ball 7\n"),
+        (WORLD | {"objects": [], "in_view": []}, {"visits": [[]], "discovery_loss": [[]]}, "reward 0.600\n"),
+    ],
+)
+def test_a_world_without_truth_or_objects_shows_what_there_is(world, evaluation, expected):
+    learning = LINE["learning"] | {"reward_c": [[0.0, 0.0]], "discovery_loss": [[]]}
+    text = shown(world, LINE | {"learning": learning, "evaluation": evaluation}, is_terminal=False)
+    assert text.endswith(f" s   {expected}")

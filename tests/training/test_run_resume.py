@@ -1,0 +1,227 @@
+"""Nothing is lost: kills, signals, damage and full disks, and the numbers of an uninterrupted run after each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from full_disk import files_end_at
+from tiny_runs import CHUNK, FLAGS, TINY, WORLD, numbers, start, train_tiny
+
+import ndigo
+from ndigo.errors import NdigoError
+from ndigo.storage import checkpoint, run_folder
+from ndigo.storage.run_folder import WriteError
+
+LONG = 4 * 60  # learner steps of the runs that are killed: a minute would be enough for many times as many
+
+
+def steps(run: Path) -> list[int]:
+    return [line["step"] for line in numbers(run)]
+
+
+def wait_for_line(run: Path, process, num_lines: int) -> None:
+    """Returns when the run has that many lines, while it is still going."""
+    deadline = time.monotonic() + 200
+    while time.monotonic() < deadline and process.poll() is None:
+        path = run / "metrics.jsonl"
+        if path.exists() and path.read_bytes().count(b"\n") >= num_lines:
+            return
+        time.sleep(0.002)
+    raise AssertionError(process.communicate())
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory) -> Path:
+    return train_tiny(tmp_path_factory.mktemp("long") / "run", learner_steps=LONG).path
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_seed_others(finished, tmp_path):
+    again = train_tiny(tmp_path / "again").path
+    assert numbers(again) == numbers(finished.path)
+    other = train_tiny(tmp_path / "other", seed=1).path
+    assert numbers(other)[0]["learning"] != numbers(finished.path)[0]["learning"]
+
+
+def test_a_run_ends_at_its_steps_with_an_evaluation_and_resuming_it_changes_nothing(finished):
+    assert finished.outcome == ndigo.api.Outcome(step=20, why="finished")
+    before = numbers(finished.path)
+    assert [("evaluation" in line) for line in before] == [False, True, False, True, True]
+    assert ndigo.resume(finished.path, quiet=True).outcome == finished.outcome
+    assert numbers(finished.path) == before
+
+
+def test_a_run_killed_twice_by_sigkill_has_the_numbers_of_one_that_was_not(uninterrupted, tmp_path):
+    run = tmp_path / "run"
+    flags = [*FLAGS, "--reward", "ndigo-1", "--learner-steps", str(LONG), "--out", str(run)]
+    process = start("train", WORLD, *flags)
+    wait_for_line(run, process, 3)
+    process.kill()
+    process.communicate()
+    reached = steps(run)[-1]
+    saved = checkpoint.steps(run / "checkpoints")
+    assert 0 < reached < LONG
+    assert reached - (saved[0] if saved else 0) <= CHUNK  # at most the last chunk is lost
+
+    process = start("train", "--resume", str(run))
+    wait_for_line(run, process, reached // CHUNK + 5)
+    process.kill()
+    process.communicate()
+    assert steps(run)[-1] < LONG
+
+    process = start("train", "--resume", str(run))
+    out, err = process.communicate(timeout=250)
+    assert (process.returncode, err) == (0, "")
+    assert f"finished at step {LONG}" in out
+    assert numbers(run) == numbers(uninterrupted)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_chunk_saves_and_says_how_to_continue(number, code, uninterrupted, tmp_path):
+    run = tmp_path / "run"
+    flags = [*FLAGS, "--reward", "ndigo-1", "--learner-steps", str(LONG), "--out", str(run)]
+    process = start("train", WORLD, *flags)
+    wait_for_line(run, process, 2)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=250)
+    assert (process.returncode, err) == (code, "")
+    step = steps(run)[-1]
+    assert f"({number.name}) and saved; continue with ndigo train --resume {run}" in out
+    assert checkpoint.steps(run / "checkpoints")[0] == step
+    # The stop adds an evaluation; what was learned is the uninterrupted run's.
+    expected = numbers(uninterrupted)[: step // CHUNK]
+    assert [line["learning"] for line in numbers(run)] == [line["learning"] for line in expected]
+
+
+class PowerCut(BaseException):
+    """Ends the process's writing at once, as a kill would: nothing is tidied up."""
+
+
+@pytest.mark.parametrize("num_syncs", [3, 7, 10])
+def test_a_kill_inside_any_write_loses_at_most_a_chunk(num_syncs, finished, tmp_path, monkeypatch):
+    real, count = os.fsync, [0]
+
+    def failing(handle):
+        count[0] += 1
+        if count[0] > num_syncs:
+            raise PowerCut
+        real(handle)
+
+    run = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(run_folder.os, "fsync", failing)
+        with pytest.raises(PowerCut):
+            train_tiny(run)
+    saved, lines = checkpoint.steps(run / "checkpoints"), steps(run)
+    assert (lines[-1] if lines else 0) - (saved[0] if saved else 0) <= CHUNK
+    ndigo.resume(run, quiet=True)
+    assert numbers(run) == numbers(finished.path)
+    assert not list(run.rglob(".*.tmp"))
+
+
+@pytest.fixture
+def stopped(tmp_path, monkeypatch) -> Path:
+    """A run cut off in its last chunk, with checkpoints of steps 12 and 16."""
+    real = run_folder.RunFolder.append
+
+    def append(self, line):
+        if line["step"] == 20:
+            raise PowerCut
+        real(self, line)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_folder.RunFolder, "append", append)
+        with pytest.raises(PowerCut):
+            train_tiny(tmp_path / "run")
+    assert checkpoint.steps(tmp_path / "run" / "checkpoints") == [16, 12]
+    return tmp_path / "run"
+
+
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_leads_to_the_same_numbers(finished, stopped, capsys):
+    path = stopped / "checkpoints" / "step_16" / "state.safetensors"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+    assert ndigo.resume(stopped).outcome == finished.outcome
+    first_line = capsys.readouterr().out.split("\n")[0]
+    assert first_line == f"checkpoint {path.parent} is damaged (state.safetensors does not match its sha256)"
+    assert numbers(stopped) == numbers(finished.path)
+
+
+def test_a_full_disk_stops_the_run_with_its_last_good_checkpoint_and_it_goes_on_when_there_is_room(
+    finished, tmp_path, monkeypatch
+):
+    run, real = tmp_path / "run", checkpoint.save
+
+    def save(folder, step, arrays, fingerprint):
+        if step == 12:
+            with files_end_at(1000):
+                return real(folder, step, arrays, fingerprint)
+        return real(folder, step, arrays, fingerprint)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save", save)
+        with pytest.raises(WriteError, match=r"^checkpoint of step 12 is not saved .*last good checkpoint is step 8$"):
+            train_tiny(run)
+    assert checkpoint.steps(run / "checkpoints") == [8, 4]
+    assert not list(run.rglob(".*.tmp"))
+    ndigo.resume(run, quiet=True)
+    assert numbers(run) == numbers(finished.path)
+
+
+def test_metrics_that_do_not_fit_stop_the_run_in_one_line(finished, tmp_path, monkeypatch):
+    run, real = tmp_path / "run", run_folder.RunFolder.append
+
+    def append(self, line):
+        if line["step"] == 12:
+            with files_end_at((run / "metrics.jsonl").stat().st_size + 10):
+                return real(self, line)
+        return real(self, line)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_folder.RunFolder, "append", append)
+        with pytest.raises(WriteError, match=r"^cannot write \S+/metrics\.jsonl: File too large$"):
+            train_tiny(run)
+    assert steps(run) == [4, 8]
+    ndigo.resume(run, quiet=True)
+    assert numbers(run) == numbers(finished.path)
+
+
+def test_a_checkpoint_of_another_configuration_is_refused_in_one_line(finished, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(finished.path, run)
+    text = (run / "config.json").read_text()
+    assert '"batch": 4' in text
+    (run / "config.json").write_text(text.replace('"batch": 4', '"batch": 5'))
+    with pytest.raises(NdigoError, match=r"^no checkpoint in \S+ can be used: steps 20, 16$"):
+        ndigo.resume(run, quiet=True)
+    assert numbers(run) == numbers(finished.path)  # nothing was rewound
+
+
+def test_settings_of_another_version_are_refused_in_one_line(finished, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(finished.path, run)
+    text = (run / "config.json").read_text()
+    (run / "config.json").write_text(text.replace('"batch": 4', '"batches": 4'))
+    with pytest.raises(NdigoError, match="was written by another version: its settings do not fit"):
+        ndigo.resume(run, quiet=True)
+
+
+def test_settings_that_cannot_be_trained_leave_no_folder(tmp_path):
+    with pytest.raises(NdigoError, match="window 100: longer than an episode of 12 steps"):
+        ndigo.train(WORLD, out=tmp_path / "run", **{**TINY, "window": 100})
+    with pytest.raises(NdigoError, match="unknown predictor 'mpl'"):
+        ndigo.train(WORLD, out=tmp_path / "run", **{**TINY, "predictor": "mpl"})
+    assert not (tmp_path / "run").exists()
+
+
+def test_minutes_end_a_run_with_an_evaluation_and_it_can_go_on(finished, tmp_path):
+    run = train_tiny(tmp_path / "run", minutes=1e-6)
+    assert run.outcome == ndigo.api.Outcome(step=CHUNK, why="time")
+    assert "evaluation" in run.metrics()[-1]
+    ndigo.resume(run.path, quiet=True)
+    assert [line["learning"] for line in numbers(run.path)] == [line["learning"] for line in numbers(finished.path)]
