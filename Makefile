@@ -6,16 +6,19 @@ BIN := .venv/bin
 PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 python3.11 python,\
 	$(shell $(python) -c 'import sys; print(sys.executable if sys.version_info >= (3, 11) else "")' 2>/dev/null)))
 
+# How long `make discover` trains.
+MINUTES ?= 5
+
 .PHONY: help discover test lint lock clean
 
 help:
-	@echo 'make discover   watch a random walker in every world, with its statistics beside the paper'\''s'
+	@echo 'make discover   train an agent in Experiment 1 for MINUTES=5, and compare it with Random and the paper'
 	@echo 'make test       linters, types and tests'
 	@echo 'make lock       solve the dependencies of pyproject.toml into requirements.lock (needs uv)'
 	@echo 'make clean      remove the virtual environment and the linters'\'' and tests'\'' caches'
 
 discover: .venv/ready
-	$(BIN)/ndigo walk
+	$(BIN)/ndigo discover --minutes $(MINUTES)
 
 test: lint
 	$(BIN)/pytest -n 2

@@ -1,0 +1,48 @@
+"""The documents name files, tests and code that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = sorted((ROOT / "docs").glob("*.md"))
+NOTATION = (ROOT / "docs" / "notation.md").read_text()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_file_that_is_named_exists(document):
+    named = re.findall(r"`((?:src|tests|docs|examples|benchmarks)/[\w/.-]+)(?:::\w+)?`", document.read_text())
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_test_that_is_named_exists(document):
+    named = re.findall(r"`(tests/[\w/.-]+)::(\w+)`", document.read_text())
+    assert [f"{path}::{test}" for path, test in named if f"\ndef {test}(" not in (ROOT / path).read_text()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_to_a_file_leads_somewhere(document):
+    links = re.findall(r"\]\((?!http)([^)#]+)\)", document.read_text())
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def test_every_name_in_the_notation_is_in_the_file_beside_it():
+    missing = []
+    for row in re.findall(r"^\|.*`src/.*\|$", NOTATION, re.MULTILINE):
+        cells = [cell.strip() for cell in row.strip("|").split(" | ")]
+        (path,) = re.findall(r"`(src/[\w/.]+)`", row)
+        source = (ROOT / path).read_text()
+        for code in re.findall(r"`([^`]+)`", cells[1]):
+            name = re.split(r"[.\[(]", code)[-1 if "." in code else 0]
+            if not re.search(rf"\b{name}\b", source):
+                missing.append(f"{code} in {path}")
+    assert missing == []
+
+
+def test_the_reward_is_held_by_tests_from_frame_to_number():
+    """Each row of the chain names at least one test."""
+    chain = NOTATION.split("## From a frame to the reward")[1].split("\n\n")[1].splitlines()[2:]
+    assert len(chain) == 9
+    assert [row for row in chain if "tests/" not in row] == []
