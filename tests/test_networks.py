@@ -10,7 +10,7 @@ import pytest
 from jax import lax
 from reference.gru import gru
 
-from ndigo.networks import GRU, Core, Encoder
+from ndigo.networks import GRU, Core, Encoder, convolve_dense, convolve_patches
 
 T, D = 13, 6  # 13: the loop's unrolling by 4 leaves a rest
 
@@ -153,3 +153,23 @@ def test_action_before_a_frame_changes_its_state_and_all_later_ones():
     other = a_tm1.at[4].set((a_tm1[4] + 1) % 5)
     is_changed = (unrolled(core, o_t, a_tm1, h_0) != unrolled(core, o_t, other, h_0)).any(axis=-1)
     np.testing.assert_array_equal(is_changed, np.arange(T) >= 4)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("V", [1, 3, 4, 5])
+def test_both_forms_of_the_convolution_are_one_function(V, stride):
+    keys = jax.random.split(jax.random.key(V), 3)
+    x, weight, bias = (
+        jax.random.normal(keys[0], (2, 3, V * V * 3)),
+        jax.random.normal(keys[1], (27, 4)),
+        jax.random.normal(keys[2], (4,)),
+    )
+
+    def value_and_gradients(form):
+        return jax.vjp(lambda *args: form(*args, view=V, stride=stride), x, weight, bias)
+
+    dense, pull_dense = value_and_gradients(convolve_dense)
+    patches, pull_patches = value_and_gradients(convolve_patches)
+    np.testing.assert_allclose(dense, patches, atol=1e-5)
+    for a, b in zip(pull_dense(dense), pull_patches(dense), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)

@@ -35,6 +35,8 @@ class Config:
     """K, steps predicted ahead (paper); raised to H + 1 where the reward needs it."""
     belief_size: int = 128
     """Units of the belief's GRU, and of the Q-network's (paper)."""
+    num_filters: int = 16
+    """Filters of each of the CNN's two layers (paper)."""
     num_features: int = 256
     """Units of the dense layer after the CNN (paper)."""
     predictor_hidden: int = 256
@@ -46,11 +48,11 @@ class Config:
 
     model_rate: float = 1e-3
     """Adam's step for the world model and the reward's own networks (ours; paper 5e-4)."""
-    agent_rate: float = 2e-4
-    """Adam's step for the Q-network (ours; paper 1e-4)."""
+    agent_rate: float = 1e-4
+    """Adam's step for the Q-network (paper)."""
     probe_rate: float = 1e-3
     """Adam's step for the probe (ours; paper 5e-4)."""
-    batch: int = 32
+    batch: int = 64
     """Windows in a learner step (ours; paper 256)."""
     window: int = 100
     """Steps in a window: trace length and replay period (paper)."""
@@ -72,7 +74,7 @@ class Config:
     """Learner steps after each round of one episode per actor (ours)."""
     replay_steps: int = 1_000_000
     """Steps the replay holds for each seed (paper)."""
-    learner_steps: int = 16_000
+    learner_steps: int = 40_000
     """Length of the run in learner steps (ours)."""
 
     rounds_per_chunk: int = 20
@@ -109,9 +111,11 @@ PRESETS: dict[str, Config] = {
         precision="float32",
         num_ahead=5,
         belief_size=64,
+        num_filters=8,
         num_features=64,
         predictor_hidden=64,
         head_hidden=64,
+        agent_rate=2e-4,
         batch=16,
         actors=16,
         updates_per_round=16,
@@ -125,7 +129,6 @@ PRESETS: dict[str, Config] = {
         predictor="mlp",
         predictor_hidden=64,
         model_rate=5e-4,
-        agent_rate=1e-4,
         probe_rate=5e-4,
         batch=256,
         target_period=1024,

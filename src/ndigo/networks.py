@@ -41,12 +41,13 @@ class Linear(eqx.Module):
 
 
 RELU_GAIN = 2**0.5  # keeps the variance through a ReLU
+NUM_FILTERS = 16  # of each layer of the CNN (paper)
 SMALL_GAIN = 0.1  # output layers whose first answers should be near zero
 
 
 def lower(params: Any, dtype: str) -> Any:
     """The parameters in a smaller type for computing; the float32 ones stay the learner's."""
-    return jax.tree.map(lambda x: x.astype(dtype), params)
+    return jax.tree.map(lambda x: x.astype(dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x, params)
 
 
 class MLP(eqx.Module):
@@ -122,13 +123,13 @@ def tap_table(view: int, stride: int) -> np.ndarray:
 
 
 class Encoder(eqx.Module):
-    """z_t = CNN(o_t): 16 3x3 filters, 16 3x3 filters with stride 2, a dense layer; all ReLU (paper)."""
+    """z_t = CNN(o_t): 3x3 filters, 3x3 filters with stride 2, a dense layer; all ReLU (paper)."""
 
     conv1: Convolution
     conv2: Convolution
     dense: Linear
 
-    def __init__(self, key: Array, shape: tuple[int, int, int], num_features: int, num_filters: int = 16):
+    def __init__(self, key: Array, shape: tuple[int, int, int], num_features: int, num_filters: int = NUM_FILTERS):
         V, _, C = shape
         keys = jax.random.split(key, 3)
         self.conv1 = Convolution(keys[0], V, C, num_filters, stride=1)
@@ -172,9 +173,17 @@ class Core(eqx.Module):
     from_action: Float[Array, "A 3*D"]
     gru: GRU
 
-    def __init__(self, key: Array, shape: tuple[int, int, int], num_actions: int, num_features: int, size: int):
+    def __init__(
+        self,
+        key: Array,
+        shape: tuple[int, int, int],
+        num_actions: int,
+        num_features: int,
+        size: int,
+        num_filters: int = NUM_FILTERS,
+    ):
         keys = jax.random.split(key, 4)
-        self.encoder = Encoder(keys[0], shape, num_features)
+        self.encoder = Encoder(keys[0], shape, num_features, num_filters)
         self.from_features = Linear(keys[1], num_features, 3 * size)
         self.from_action = jax.random.normal(keys[2], (num_actions, 3 * size)) * 0.5
         self.gru = GRU(keys[3], size)

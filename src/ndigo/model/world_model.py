@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from ndigo.model.likelihood import Likelihood
 from ndigo.model.predictors import Predictor, init_predictor
-from ndigo.networks import Core
+from ndigo.networks import NUM_FILTERS, Core
 from ndigo.types import Seen, Window
 
 
@@ -63,6 +63,7 @@ def init_world_model(
     num_features: int,
     belief_size: int,
     num_hidden: int,
+    num_filters: int = NUM_FILTERS,
 ) -> WorldModel:
     key_core, key_predictor = jax.random.split(key)
     sizes = {
@@ -73,7 +74,7 @@ def init_world_model(
         "num_outputs": likelihood.num_outputs,
     }
     return WorldModel(
-        core=Core(key_core, shape, num_actions, num_features, belief_size),
+        core=Core(key_core, shape, num_actions, num_features, belief_size, num_filters),
         predictor=None if predictor is None else init_predictor(predictor, key_predictor, **sizes),
         likelihood=likelihood,
         num_ahead=num_ahead,

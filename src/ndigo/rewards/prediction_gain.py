@@ -23,4 +23,10 @@ def after_update(memory, model, step):
     return jax.tree.map(lambda old, new: jnp.where(step % PERIOD == 0, new, old), memory, model)
 
 
-PREDICTION_GAIN = IntrinsicReward(name="pg", pay=pay, remember=lambda model: model, after_update=after_update)
+PREDICTION_GAIN = IntrinsicReward(
+    name="pg",
+    pay=pay,
+    remember=lambda model: model,
+    after_update=after_update,
+    needs_float32=True,  # one Adam step is near bfloat16's spacing of the weights it moves
+)

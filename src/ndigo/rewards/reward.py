@@ -40,6 +40,7 @@ class IntrinsicReward:
     num_ahead: int = 1  # how far into the table it looks: K is at least this
     trains_belief: bool = False  # True: the belief learns from Paid.loss and nothing is predicted
     acts_at_random: bool = False  # True: no policy is learned
+    needs_float32: bool = False  # True: a difference so small that bfloat16's rounding would drown it
 
 
 def paid(r_tc: Float[Array, "T *B C"], is_known: Bool[Array, "T *B"] | None = None) -> Paid:

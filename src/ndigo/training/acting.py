@@ -38,9 +38,10 @@ def run_episode(world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""]
     keys = jax.random.split(key_world, S)
     explores = jax.random.uniform(key_explore, (S,)) < epsilon
     random_a = jax.random.randint(key_action, (S,), 0, A)
+    small = jnp.int8 if A <= 127 else jnp.int32  # how the replay stores actions
 
     def frame(state, a_tm1):
-        return pack(world.observe(state)), a_tm1.astype(jnp.int8), object_cells(world, state)
+        return pack(world.observe(state)), a_tm1.astype(small), object_cells(world, state)
 
     def body(carry, step):
         state, a_tm1, q_state = carry
@@ -49,7 +50,7 @@ def run_episode(world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""]
         greedy = q.heads(h_t).argmax(axis=-1)
         a_t = jnp.where(explores, random_a, greedy)
         mu_t = jnp.where(a_t == greedy, 1 - epsilon + epsilon / A, epsilon / A)
-        return (world.step(key_step, state, a_t), a_t, h_t), (*frame(state, a_tm1), a_t.astype(jnp.int8), mu_t, q_state)
+        return (world.step(key_step, state, a_t), a_t, h_t), (*frame(state, a_tm1), a_t.astype(small), mu_t, q_state)
 
     # b_0 = GRU(z_0, stay, 0): action 0 stands before the first frame.
     first = (world.reset(key_reset), jnp.int32(0), jnp.zeros(q.core.size))

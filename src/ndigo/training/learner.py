@@ -76,6 +76,7 @@ class Learner:
 def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learner:
     likelihood = make_likelihood(config.likelihood, world.shape[0], [c.kind for c in world.channels])
     num_objects = 0 if world.truth is None else len(world.objects)
+    precision = "float32" if reward.needs_float32 else config.precision
     adam = optax.scale_by_adam()
     rates = Params(model=config.model_rate, reward=config.model_rate, q=config.agent_rate, probe=config.probe_rate)  # type: ignore[arg-type]
 
@@ -85,6 +86,7 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
             "shape": world.shape,
             "num_actions": world.num_actions,
             "num_features": config.num_features,
+            "num_filters": config.num_filters,
         }
         model = init_world_model(
             keys[0],
@@ -115,7 +117,7 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
         )
 
     def loss(params: Params, target: QNetwork, memory: Any, window: Window, offset: Int[Array, ""]):
-        params, target, memory = lower((params, target, memory), config.precision)
+        params, target, memory = lower((params, target, memory), precision)
         seen = params.model.look(window)
         paid = reward.pay(params.reward, memory, params.model, seen)
         model_loss = jnp.float32(0.0) if seen.loss_tk is None else prediction_loss(seen.loss_tk)
@@ -143,7 +145,7 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
         return model_loss + paid.loss + agent_loss + probe_loss.sum(), lax.stop_gradient(told)
 
     def update(key: Array, state: LearnerState, window: Window) -> tuple[LearnerState, Numbers]:
-        offset = jax.random.randint(key, (), 0, min(config.probe_stride, config.window))
+        offset = jax.random.randint(key, (), 0, num_offsets(config.probe_stride, len(window.o_t)))
         grads, told = jax.grad(loss, has_aux=True)(state.params, state.target, state.memory, window, offset)
         norms = {
             f"{name}_gradient": optax.tree.norm(getattr(grads, name)) for name in ("model", "reward", "q", "probe")
@@ -173,6 +175,14 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
 
 
 def every(stride: int, offset: Int[Array, ""], x_t: Array) -> Array:
-    """Frames offset, offset + stride, ... of a window of T+1 frames; the same number for every offset."""
-    num = (len(x_t) - 1) // stride or 1
-    return x_t[offset + stride * jnp.arange(num)]
+    """Frames offset, offset + stride, ... of a window; the same number of them for every offset."""
+    return x_t[offset + stride * jnp.arange(_num_picked(stride, len(x_t)))]
+
+
+def num_offsets(stride: int, num_frames: int) -> int:
+    """How many first frames `every` may start from: all frames of a window get their turn."""
+    return num_frames - stride * (_num_picked(stride, num_frames) - 1)
+
+
+def _num_picked(stride: int, num_frames: int) -> int:
+    return max(num_frames // stride, 1)
