@@ -1,0 +1,13 @@
+"""The study printed in docs/results.md is what its files say."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_recipe_study_in_the_docs_is_what_its_files_say():
+    command = [sys.executable, ROOT / "benchmarks" / "study.py"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed in (ROOT / "docs" / "results.md").read_text()
