@@ -72,4 +72,3 @@ def _help() -> str:
             "ndigo COMMAND --help shows the options of one; ndigo --version the version.",
         ]
     )
-

@@ -54,7 +54,7 @@ def test_discover_shows_the_shipped_agent_first_and_then_trains_one(exp1_run, tm
     out = capsys.readouterr().out
     shipped, trained = out.split("Now one is trained here, from scratch.")
     assert "results/agents/exp1-ndigo-4.safetensors, one seed" in shipped
-    for part, label in ((shipped, "ndigo-4, shipped"), (trained, "ndigo-4, step 4")):
+    for part, label in ((shipped, "ndigo-4, shipped"), (trained, "ndigo-4, yours")):
         labels = re.findall(r"^  (\S.*?)  +[\d.]+", part, re.MULTILINE)
         assert labels == ["random walker", label, "paper: random", "paper: ndigo-4"] * 2
     assert "curves: run/curves.png" in trained

@@ -29,7 +29,8 @@ def shown(world=WORLD, line=LINE, minutes: float | None = None, is_terminal: boo
 
 def test_the_bar_has_step_speed_reward_split_discovery_loss_and_share():
     text = shown()
-    assert "step 4,000  123,456 transitions/s" in text
+    assert "step 4,000  123,456 transitions/s\n" in text
+    assert "transitions/s  visits ball 20\n" in shown(line=LINE | {"evaluation": EVALUATION})
     assert "reward 0.600 (walls +0.100, ball +0.500)  discovery loss ball 4.00" in text
     assert "25% of 16,000 steps" in text
     assert "left" in text

@@ -66,9 +66,10 @@ def run(args: Arguments) -> None:
     run = resume(begun.path, minutes=args.minutes)
     assert run.outcome is not None
     trained = run.trained()
-    rows = [walker, measure(trained, f"{REWARD}, step {run.outcome.step:,}", args.episodes, args.seed)]
-    print(f"{run.path}, {basis(trained, args.episodes)}\n")
+    rows = [walker, measure(trained, f"{REWARD}, yours", args.episodes, args.seed)]
+    print(f"{run.path} at step {run.outcome.step:,}, {basis(trained, args.episodes)}\n")
     console.print(comparison(rows, experiment))
+    print("A located object pays nothing when it is seen again: look at the first visit and the discovery loss.")
     print(f"curves: {draw_curves([RunFolder(run.path)], run.path / 'curves.png')}")
     print(f"to go on: ndigo train --resume {run.path}")
 

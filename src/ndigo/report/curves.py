@@ -43,7 +43,9 @@ def draw_curves(runs: Sequence[RunFolder], path: Path) -> Path:
             _draw(axes[i, j], read(run), colours)
             if i == 0:
                 axes[i, j].set_title(title, fontsize=10)
-            if j == 0 and title.startswith("discovery"):
+            if read is not _reward_split:
+                axes[i, j].set_ylim(bottom=0)  # both have a true zero; a reward may be negative
+            if title.startswith("discovery"):
                 _reference_levels(axes[i, j], settings)
             if i == len(runs) - 1:
                 axes[i, j].set_xlabel("learner steps", fontsize=9)
@@ -81,8 +83,9 @@ def _draw(axis: Axes, curves: Sequence[Curve], colours: dict[str, str]) -> None:
     for name, steps, values in curves:
         mean, low, high = bootstrap(values)
         colour = colours.get(name, "black")
-        # One point makes no line.
-        axis.plot(steps, mean, color=colour, label=name, linewidth=1.5, marker="o" if len(steps) == 1 else "")
+        # Few points are shown as such; one alone makes no line.
+        dot = {"marker": "o", "markersize": 3} if len(steps) < 10 else {}
+        axis.plot(steps, mean, color=colour, label=name, linewidth=1.5, **dot)
         axis.fill_between(steps, low, high, color=colour, alpha=0.2, linewidth=0)
     axis.grid(alpha=0.25)
     axis.tick_params(labelsize=8)

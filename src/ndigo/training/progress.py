@@ -18,12 +18,12 @@ from ndigo.config import Config
 
 
 class StatusAndBar(Progress):
-    """The bar with a line of numbers above it."""
+    """The bar with lines of numbers above it."""
 
-    status = "compiling"
+    status: Sequence[str] = ("compiling",)
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        yield Text(self.status, no_wrap=True, overflow="ellipsis")
+        yield from (Text(line, no_wrap=True, overflow="ellipsis") for line in self.status)
         yield from super().get_renderables()
 
 
@@ -33,6 +33,7 @@ class TrainingProgress:
     def __init__(self, console: Console, world: dict[str, Any], config: Config, minutes: float | None):
         self.console, self.world = console, world
         self.is_timed = minutes is not None
+        self.visits = ""  # of the last evaluation
         self.bar = StatusAndBar(
             SpinnerColumn(),
             BarColumn(bar_width=32),
@@ -60,12 +61,13 @@ class TrainingProgress:
 
     def show(self, line: dict[str, Any], seconds: float) -> None:
         """One chunk's line of metrics, `seconds` after the start of this sitting."""
-        self.bar.status = (
-            f"step {line['step']:,}  {line['transitions_per_second']:,} transitions/s  {self._learning(line)}"
-        )
-        self.bar.update(self.task, completed=seconds if self.is_timed else line["step"])
         if "evaluation" in line:
             self.say(f"step {line['step']:>7,} {line['seconds']:>6.0f} s   {self._evaluation(line)}")
+            visits = _named(self.world["in_view"], np.mean(line["evaluation"]["visits"], axis=0), ".0f")
+            self.visits = f"  visits {visits}" if visits else ""
+        speed = f"step {line['step']:,}  {line['transitions_per_second']:,} transitions/s"
+        self.bar.status = (speed + self.visits, self._learning(line))
+        self.bar.update(self.task, completed=seconds if self.is_timed else line["step"])
 
     def _learning(self, line: dict[str, Any]) -> str:
         mean = {name: np.asarray(x).mean(axis=0) for name, x in line["learning"].items()}
