@@ -104,3 +104,9 @@ def test_a_folder_that_holds_a_run_is_not_trained_over(finished, capsys):
     assert message == (
         f"{finished.path} already holds a run; continue it with --resume {finished.path} or choose another --out"
     )
+
+
+@pytest.mark.parametrize("command", ["worlds", "play"])
+def test_a_world_of_ones_own_without_a_map_cannot_be_drawn_and_says_so(command, capsys):
+    assert main([command, WORLD]) == 2
+    assert capsys.readouterr().err.startswith("ndigo: world 'three_doors' has no map to draw")

@@ -10,7 +10,7 @@ import pytest
 from tiny_runs import numbers, train_tiny
 
 import ndigo
-from ndigo.rewards import PREDICTION_ERROR as PE
+from ndigo.rewards.prediction_error import PREDICTION_ERROR as PE
 from ndigo.storage import checkpoint
 from ndigo.training.divergence import DivergedError, refuse_bad_numbers, refuse_bad_weights
 from ndigo.training.learner import Numbers

@@ -113,7 +113,7 @@ def test_a_kill_inside_any_write_loses_at_most_a_chunk(num_syncs, finished, tmp_
 
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(run_folder.os, "fsync", failing)
+        patch.setattr(os, "fsync", failing)
         with pytest.raises(PowerCut):
             train_tiny(run)
     saved, lines = checkpoint.steps(run / "checkpoints"), steps(run)

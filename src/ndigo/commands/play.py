@@ -87,6 +87,8 @@ def run(args: Arguments) -> None:
     within("--steps", args.steps, 1, 1_000_000)
     within("--seed", args.seed, 0, 2**32 - 1)
     world = find_world(args.name, view=args.view, num_steps=args.steps)
+    if world.truth is None or world.grid is None:
+        raise NdigoError(f"world {world.name!r} has no map to draw; play needs one made by grid_world")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise NdigoError("play needs a terminal for its keys and its screen; `ndigo walk` runs without one")
     print(f"{world.name}: compiling ...", flush=True)

@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from ndigo.errors import NdigoError
 from ndigo.experiments import EXPERIMENTS, find_world
 from ndigo.terminal.options import within
 from ndigo.worlds import Object, World
@@ -37,6 +38,8 @@ def run(args: Arguments) -> None:
         console.print(_listing(args.view))
         return
     world = find_world(args.name, view=args.view)
+    if world.truth is None or world.grid is None:
+        raise NdigoError(f"world {world.name!r} has no map to draw; only those made by grid_world have one")
     print(drawing(world, args.seed, colour=console.is_terminal and not console.no_color))
 
 
