@@ -46,6 +46,8 @@ def within(option: str, value: float, low: float, high: float) -> None:
 
 
 def _parse(arguments: type[T], prog: str, words: Sequence[str], default: T | None = None) -> T:
+    if default is None:
+        return tyro.cli(arguments, prog=prog, args=words)
     return tyro.cli(arguments, prog=prog, args=words, default=default)
 
 
