@@ -153,7 +153,7 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
         # Adam works on one vector: sixty small kernels become one.
         flat, unravel = ravel_pytree(grads)
         flat_step, adam_state = adam.update(flat, state.adam)
-        steps = unravel(flat_step)
+        steps = unravel(jnp.asarray(flat_step))
         params = jax.tree.map(
             lambda rate, old, step: jax.tree.map(lambda p, s: p - rate * s, old, step),
             rates,
