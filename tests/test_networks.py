@@ -10,7 +10,7 @@ import pytest
 from jax import lax
 from reference.gru import gru
 
-from ndigo.networks import GRU, Core, Encoder, convolve_dense, convolve_patches
+from ndigo.networks import GRU, Core, Encoder, convolve_dense, convolve_patches, orthogonal
 
 T, D = 13, 6  # 13: the loop's unrolling by 4 leaves a rest
 
@@ -37,6 +37,21 @@ def gru_inputs(*streams: int, T: int = T):
     keys = jax.random.split(jax.random.key(0), 3)
     x_t = jax.random.normal(keys[0], (T, *streams, 3 * D))
     return x_t, 0.5 * jax.random.normal(keys[1], (D, 3 * D)), jax.random.normal(keys[2], (*streams, D))
+
+
+def test_recurrent_weights_begin_orthogonal_and_are_those_of_lapack():
+    x = jax.random.normal(jax.random.key(1), (128, 128))
+    q = np.asarray(orthogonal(x), np.float64)
+    np.testing.assert_allclose(q @ q.T, np.eye(128), atol=2e-6)
+    columns, upper = np.linalg.qr(np.asarray(x, np.float64).T)
+    np.testing.assert_allclose(q, (columns * np.sign(np.diagonal(upper))).T, atol=1e-3)
+
+
+def test_networks_begin_without_lapack():
+    # Two of its calls at once wait for each other for ever on a machine of two cores.
+    program = jax.jit(lambda key: GRU(key, 16)).lower(jax.random.key(0)).as_text()
+    assert "lapack" not in program
+    assert "custom_call" not in program
 
 
 def test_gru_states_equal_a_float64_loop():

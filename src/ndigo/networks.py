@@ -141,16 +141,29 @@ class Encoder(eqx.Module):
         return jax.nn.relu(self.dense(jax.nn.relu(self.conv2(jax.nn.relu(self.conv1(x))))))
 
 
+def orthogonal(x: Float[Array, "N N"]) -> Float[Array, "N N"]:
+    """Gram and Schmidt's orthonormal rows, each projected twice (once leaves float32's error behind).
+
+    Of a standard normal `x` it is uniform over the orthogonal matrices. Not `jnp.linalg.qr`: on a CPU its calls
+    into LAPACK hold a thread each while they wait for another, and several at once wait for ever.
+    """
+
+    def orthonormalise(n: Int[Array, ""], q: Float[Array, "N N"]) -> Float[Array, "N N"]:
+        row, is_done = q[n], jnp.arange(len(q)) < n
+        for _ in range(2):
+            row = row - jnp.where(is_done, q @ row, 0) @ q
+        return q.at[n].set(row / jnp.linalg.norm(row))
+
+    return lax.fori_loop(0, len(x), orthonormalise, x)
+
+
 class GRU(eqx.Module):
     """A gated recurrent unit (`gru`); the input's share of the gates is computed by the caller."""
 
     weight: Float[Array, "D 3*D"]
 
     def __init__(self, key: Array, size: int):
-        # Three orthogonal blocks, from one decomposition: each is a second of compilation.
-        blocks, upper = jnp.linalg.qr(jax.random.normal(key, (3, size, size)))
-        blocks = blocks * jnp.sign(jnp.diagonal(upper, axis1=-2, axis2=-1))[:, None, :]
-        self.weight = jnp.concatenate(list(blocks), axis=1)
+        self.weight = jnp.concatenate(list(jax.vmap(orthogonal)(jax.random.normal(key, (3, size, size)))), axis=1)
 
     def step(self, x: Float[Array, "... 3*D"], h: Float[Array, "... D"]) -> Float[Array, "... D"]:
         return gru_step(x, self.weight, h)
