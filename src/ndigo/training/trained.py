@@ -13,6 +13,7 @@ import numpy as np
 
 from ndigo.config import Config
 from ndigo.errors import NdigoError
+from ndigo.evaluation.recording import Subject, subject
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint
 from ndigo.storage.agents import load_agent, save_agent
@@ -34,6 +35,7 @@ class Trained:
     world: World
     reward: IntrinsicReward
     params: Params
+    learner_step: int | None = None  # of the checkpoint; None where an agent's file does not tell
 
     @property
     def num_seeds(self) -> int:
@@ -58,20 +60,42 @@ class Trained:
     def export(self, path: str | Path, seed: int = 0) -> Path:
         """Writes one seed's agent to a single small file (float16), which `from_file` reads."""
         arrays = checkpoint.named_arrays(self.agent(seed).params)
-        save_agent(Path(path), arrays, self.settings | {"seed": seed})
+        save_agent(Path(path), arrays, self.settings | {"seed": seed, "learner_step": self.learner_step})
         return Path(path)
+
+    def subject(self, seed: int = 0, label: str | None = None) -> Subject:
+        """One seed's agent as recordings and live sessions want it."""
+        params = self.agent(seed).params
+        trained_as = self.settings.get("seed", seed)  # an agent's file has one seed, and remembers which
+        reward = self.settings["reward"]
+        return subject(
+            self.world,
+            self.reward,
+            model=params.model,
+            q=params.q,
+            probe=params.probe,
+            reward_params=params.reward,
+            about={
+                "label": label or f"{reward}, seed {trained_as}",
+                "world": self.settings["config"]["world"],
+                "reward": reward,
+                "seed": trained_as,
+                "learner_step": self.learner_step,
+            },
+        )
 
 
 def from_run(folder: RunFolder, config: Config, world: World, reward: IntrinsicReward) -> Trained:
     """All seeds of a run, from its newest good checkpoint."""
     settings = folder.settings()
     mark = checkpoint.fingerprint(settings["config"])
-    _, arrays = checkpoint.load_newest(folder.checkpoints, mark, lambda text: print(text, file=sys.stderr))
+    step, arrays = checkpoint.load_newest(folder.checkpoints, mark, lambda text: print(text, file=sys.stderr))
     prefix = ".learner.params"
     params = {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
     init = make_learner(config, world, reward).init
     like = jax.eval_shape(jax.vmap(init), jax.random.split(jax.random.key(0), config.seeds)).params
-    return Trained(settings, config, world, reward, checkpoint.into_tree(params, like, f"run {folder.path}"))
+    tree = checkpoint.into_tree(params, like, f"run {folder.path}")
+    return Trained(settings, config, world, reward, tree, step)
 
 
 def from_file(path: Path, config: Config, world: World, reward: IntrinsicReward) -> Trained:
@@ -79,4 +103,5 @@ def from_file(path: Path, config: Config, world: World, reward: IntrinsicReward)
     settings, arrays = load_agent(path)
     like = jax.eval_shape(make_learner(config, world, reward).init, jax.random.key(0)).params
     params = checkpoint.into_tree(arrays, like, str(path))
-    return Trained(settings, config, world, reward, jax.tree.map(lambda x: x[None], params))
+    params = jax.tree.map(lambda x: x[None], params)
+    return Trained(settings, config, world, reward, params, settings.get("learner_step"))
