@@ -57,9 +57,11 @@ def load_episodes(path: Path) -> Episodes:
 
 def read_episodes(data: bytes, source: str) -> Episodes:
     """The episodes in a file's bytes; `source` names it in errors."""
+    if not data.startswith(b"PK"):
+        raise NdigoError(f"{source} is no recording of episodes (a .npz file)")
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile) or "meta" not in file:
+            if "meta" not in file:
                 raise NdigoError(f"{source} is no recording of episodes: it has no meta")
             meta = _meta(file["meta"], source)
             missing = sorted(set(ARRAYS) - set(file.files))
@@ -68,9 +70,8 @@ def read_episodes(data: bytes, source: str) -> Episodes:
             arrays = {name: file[name] for name in ARRAYS}
     except NdigoError:
         raise
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError):
-        what = "is damaged" if data[:2] == b"PK" else "is no recording of episodes (a .npz file)"
-        raise NdigoError(f"{source} {what}") from None
+    except (ValueError, OSError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error):
+        raise NdigoError(f"{source} is damaged") from None
     _check(arrays, meta, source)
     return Episodes(meta=meta, **arrays)
 

@@ -1,0 +1,147 @@
+"""Files of episodes: what comes back is what was recorded, and anything else is refused in one line."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import io
+import json
+
+import numpy as np
+import pytest
+from full_disk import files_end_at
+
+from ndigo.errors import NdigoError
+from ndigo.storage.episodes import ARRAYS, load_episodes, read_episodes, save_episodes, to_json
+from ndigo.storage.run_folder import WriteError
+from ndigo.types import Episodes
+
+# E, T, N, V, C, R, W, K: all different, so that no axis can stand for another.
+SIZES = {"E": 3, "T": 5, "N": 6, "V": 7, "C": 8, "R": 9, "W": 10, "K": 4, "2": 2}
+
+
+@pytest.fixture
+def episodes() -> Episodes:
+    random = np.random.default_rng(0)
+    meta = {"format": "ndigo-episodes", "version": 1, "num_steps": 4, "num_ahead": 4, "view": 7}
+    names = {"objects": [{"name": str(i)} for i in range(6)], "channels": [{"name": str(i)} for i in range(8)]}
+    arrays = {
+        name: (random.random([SIZES[axis] for axis in axes]) * (1 if "float" in dtype else 120)).astype(dtype)
+        for name, (dtype, axes) in ARRAYS.items()
+    }
+    return Episodes(meta=meta | names, **arrays)
+
+
+@pytest.fixture
+def path(tmp_path, episodes):
+    save_episodes(tmp_path / "new" / "episodes.npz", episodes)
+    return tmp_path / "new" / "episodes.npz"
+
+
+def is_equal(one: Episodes, other: Episodes) -> bool:
+    return one.meta == other.meta and all((getattr(one, name) == getattr(other, name)).all() for name in ARRAYS)
+
+
+def test_the_file_has_every_field_and_they_come_back_as_they_were(path, episodes):
+    assert {field.name for field in dataclasses.fields(Episodes)} == {"meta", *ARRAYS}
+    again = load_episodes(path)
+    assert is_equal(again, episodes)
+    assert all(getattr(again, name).dtype == dtype for name, (dtype, _) in ARRAYS.items())
+
+
+def test_a_recording_of_an_agent_comes_back(recorded, tmp_path):
+    save_episodes(tmp_path / "episodes.npz", recorded)
+    assert is_equal(load_episodes(tmp_path / "episodes.npz"), recorded)
+    assert (tmp_path / "episodes.npz").stat().st_size < 400_000
+
+
+def test_a_flipped_byte_is_noticed_or_changes_nothing(path, episodes):
+    whole, complaints = path.read_bytes(), []
+    positions = range(0, len(whole), 53)
+    for at in positions:
+        damaged = bytearray(whole)
+        damaged[at] ^= 4
+        try:
+            again = read_episodes(bytes(damaged), "x.npz")
+        except NdigoError as error:
+            complaints.append(str(error))
+        else:
+            assert is_equal(again, episodes)  # a date, an attribute: what nobody reads in a zip
+    assert all(complaint.startswith("x.npz is ") for complaint in complaints)
+    assert len(complaints) > 0.9 * len(positions)
+
+
+def test_a_truncated_file_is_one_line(path):
+    whole = path.read_bytes()
+    for size in (0, 1, 5, 200, len(whole) // 2, len(whole) - 1):
+        with pytest.raises(NdigoError, match=r"x\.npz is (damaged|no recording of episodes)") as error:
+            read_episodes(whole[:size], "x.npz")
+        assert "\n" not in str(error.value)
+
+
+def saved(**arrays) -> bytes:
+    data = io.BytesIO()
+    np.savez(data, **arrays)
+    return data.getvalue()
+
+
+def test_other_files_are_no_recordings(episodes, tmp_path):
+    with pytest.raises(NdigoError, match=r"cannot read .*: No such file"):
+        load_episodes(tmp_path / "missing.npz")
+    one_array = io.BytesIO()
+    np.save(one_array, np.zeros(3))
+    pickled = io.BytesIO()
+    np.savez(pickled, meta=np.array([{"format": "ndigo-episodes"}], dtype=object))
+    for data, message in [
+        (b"hello", "x is no recording of episodes"),
+        (one_array.getvalue(), "x is no recording of episodes"),
+        (saved(w=np.zeros(3)), "x is no recording of episodes: it has no meta"),
+        (saved(meta=np.array('{"format": "other"}')), "x is no recording of episodes: its meta does not say"),
+        (saved(meta=np.array("{")), "x is damaged: its meta cannot be read"),
+        (pickled.getvalue(), "x is damaged"),
+        (saved(meta=np.array(json.dumps(episodes.meta | {"version": 2}))), "x is of format version 2; .* reads 1"),
+        (saved(meta=np.array(json.dumps(episodes.meta)), walls=episodes.walls), "x is damaged: it lacks a, agent"),
+    ]:
+        with pytest.raises(NdigoError, match=message):
+            read_episodes(data, "x")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"a": np.zeros((3, 5), np.int32)}, r"a is int32\[3, 5\], not int8"),
+        ({"o": np.zeros((3, 5, 7, 7, 2), np.uint8)}, "o has 2 where C = 8"),
+        ({"reward": np.zeros((2, 5), np.float32)}, "reward has 2 where E = 3"),
+        ({"belief": np.zeros((3, 5, 6, 9, 9), np.float16)}, "belief has 9 where W = 10"),
+        ({"agent": np.zeros((3, 5, 3), np.uint8)}, "agent has 3 where 2 = 2"),
+    ],
+)
+def test_arrays_that_do_not_fit_each_other_are_named(episodes, change, message):
+    arrays = {name: getattr(episodes, name) for name in ARRAYS} | change
+    with pytest.raises(NdigoError, match=f"x is damaged: {message}"):
+        read_episodes(saved(meta=np.array(json.dumps(episodes.meta)), **arrays), "x")
+
+
+def test_a_full_disk_leaves_the_file_that_was_there(path, episodes):
+    before = path.read_bytes()
+    with files_end_at(500), pytest.raises(WriteError):
+        save_episodes(path, episodes)
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_the_json_of_an_episode_is_its_bytes(recorded):
+    form = json.loads(json.dumps(to_json(recorded, 1)))
+    assert form["meta"] == recorded.meta
+
+    def unpacked(name: str) -> np.ndarray:
+        part = form[name]
+        return np.frombuffer(base64.b64decode(part["data"]), np.dtype(part["dtype"])).reshape(part["shape"])
+
+    for name in ARRAYS.keys() - {"walls", "belief"}:
+        np.testing.assert_array_equal(unpacked(name), getattr(recorded, name)[1])
+    assert form["walls"]["dtype"] == form["belief"]["dtype"] == "uint8"
+    np.testing.assert_array_equal(unpacked("walls"), recorded.walls)
+    # sqrt(p) in steps of 1/255, so p is off by at most sqrt(p)/255 and a little.
+    p = recorded.belief[1].astype(float)
+    assert (abs((unpacked("belief") / 255) ** 2 - p) <= np.sqrt(p) / 255 + 1e-5).all()
