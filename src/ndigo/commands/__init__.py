@@ -10,6 +10,7 @@ COMMANDS = {
     "train": "train an agent in a world, or continue a run",
     "evaluate": "measure what a trained agent sees and knows",
     "report": "compare runs with the paper, and draw their curves",
+    "view": "watch agents on a local page, the world they believe in beside the real one",
     "worlds": "list the worlds, or draw one",
     "play": "walk a world with the arrow keys",
     "walk": "watch a random walker in every world, with its statistics beside the paper's",

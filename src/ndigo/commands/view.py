@@ -1,0 +1,156 @@
+"""`ndigo view`: a local page that shows the agent's mind beside the world, live."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+import webbrowser
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from ndigo.api import config_of, load_trained
+from ndigo.errors import NdigoError, unknown_name
+from ndigo.evaluation.recording import Subject
+from ndigo.experiments import EXPERIMENTS, find_world
+from ndigo.storage.agents import load_agent
+from ndigo.storage.episodes import load_episodes
+from ndigo.storage.run_folder import RunFolder
+from ndigo.terminal.options import within
+from ndigo.training.trained import Trained
+from ndigo.viewer.page import pack
+from ndigo.viewer.stage import LAST_EPISODE, Company, Performer
+from ndigo.worlds import World
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Watch agents on a local page: the world as it is, and as they believe it to be."""
+
+    paths: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN|AGENT")]
+    """Runs' folders and agents' files; two are shown side by side. A folder of them offers all, and a file of recorded
+    episodes (episodes.npz) is played as it is."""
+    experiment: str | None = None
+    """The world to begin in (exp2), if the agent fits it; its own without this."""
+    episode: int = 0
+    """The episode to begin with."""
+    seed: int = 0
+    """Same seed, same episodes."""
+    host: str = "127.0.0.1"
+    """Where to listen: this machine alone, unless you name another of its addresses."""
+    port: int = 7685
+    """Where to listen; a free one where it is taken."""
+    open: bool = True
+    """Open the page in a browser."""
+
+
+def run(args: Arguments) -> None:
+    from ndigo.viewer.server import bind, make_app, serve  # the web's packages are an extra
+
+    within("--episode", args.episode, 0, LAST_EPISODE)
+    within("--seed", args.seed, 0, 2**32 - 1)
+    within("--port", args.port, 0, 65535)
+    if not args.paths:
+        raise NdigoError("name a run's folder, an agent's file or a recording; `ndigo view results/agents` shows ours")
+    is_recorded = [path.suffix == ".npz" for path in args.paths]
+    if any(is_recorded) and not all(is_recorded):
+        raise NdigoError("recordings and agents cannot be watched together; name the ones or the others")
+    recording = pack([load_episodes(path) for path in args.paths]) if all(is_recorded) else None
+    company = None if all(is_recorded) else gather(args)
+    listener = bind(args.host, args.port)
+    port = listener.getsockname()[1]
+    app = make_app(company, recording, args.host, port)
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(args.host, args.host)
+    url = f"http://[{shown}]:{port}/" if ":" in shown else f"http://{shown}:{port}/"
+    print(f"{url} shows {', '.join(map(str, args.paths))} (Ctrl-C ends it)", flush=True)
+    if args.open and has_screen():
+        webbrowser.open(url)
+    serve(app, listener)
+
+
+def has_screen() -> bool:
+    """Without one, Python would open a browser inside the terminal."""
+    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def gather(args: Arguments) -> Company:
+    """Everything that the paths name. What is named itself must load; what merely lies in a named folder may not."""
+    agents = [found for path in args.paths for found in find(path)]
+    for path in args.paths:
+        for agent in agents:
+            if agent.path == path:
+                _ = agent.trained
+    worlds = {name: experiment.world for name, experiment in EXPERIMENTS.items()}
+    titles = {name: f"{name}: {experiment.title}" for name, experiment in EXPERIMENTS.items()}
+    performers = []
+    for agent in agents:
+        own = agent.world_name
+        fitting = [name for name, world in worlds.items() if is_like(world, agent.world)]
+        names = [own, *(name for name in fitting if worlds[name].name != agent.world.name)]
+        if args.experiment in names:
+            names = [args.experiment, *(name for name in names if name != args.experiment)]
+        titles.setdefault(own, own)
+        performers.append(Performer(agent.label, agent.seeds, tuple(names), agent.subject))
+    if args.experiment is not None and args.experiment not in performers[0].worlds:
+        raise unknown_name(f"experiment for {args.paths[0]}", args.experiment, performers[0].worlds)
+    return Company(tuple(performers), titles, args.seed, args.episode, compare=len(args.paths) > 1)
+
+
+def is_like(world: World, other: World) -> bool:
+    """True where an agent of one can live in the other: it sees the same shapes, and the probe names the same cells."""
+    shapes = [(w.shape, w.actions, w.map_shape, len(w.objects)) for w in (world, other)]
+    return shapes[0] == shapes[1]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run or an agent's file; its networks are loaded when they are asked for."""
+
+    path: Path
+    label: str
+    world_name: str
+    seeds: tuple[str, ...]
+
+    @cached_property
+    def world(self) -> World:
+        return find_world(self.world_name)
+
+    @cached_property
+    def trained(self) -> Trained:
+        return load_trained(self.path)
+
+    def subject(self, seed: int, world_name: str) -> Subject:
+        trained = dataclasses.replace(self.trained, world=find_world(world_name))
+        subject = trained.subject(seed)
+        about = subject.about | {"world": world_name, "trained_in": self.world_name}
+        return dataclasses.replace(subject, about=about)
+
+
+def find(path: Path) -> list[Found]:
+    """The agents at a path: one, or all in a folder of them."""
+    if not path.exists():
+        raise NdigoError(f"{path} does not exist; name a run's folder, an agent's file or a recording (.npz)")
+    if path.is_file() or (path / "config.json").exists():
+        return [describe(path)]
+    inside = sorted({*path.glob("*.safetensors"), *(config.parent for config in path.glob("*/config.json"))})
+    found = []
+    for member in inside:
+        try:
+            found.append(describe(member))
+        except NdigoError as error:
+            print(f"left out: {error}", file=sys.stderr)
+    if not found:
+        raise NdigoError(f"{path} is no run and holds no agent: it has no config.json and no .safetensors")
+    return found
+
+
+def describe(path: Path) -> Found:
+    settings = load_agent(path)[0] if path.is_file() else RunFolder.open(path).settings()
+    config = config_of(settings, path)
+    numbers = [settings["seed"]] if "seed" in settings else range(config.seeds)
+    label = path.stem if config.reward in path.stem else f"{path.stem}: {config.reward}"
+    return Found(path, label, config.world, tuple(f"seed {n}" for n in numbers))

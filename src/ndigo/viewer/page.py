@@ -1,0 +1,113 @@
+"""The player as a single file, or as parts of a larger page: recordings, code and style inlined, no server, no network.
+
+The page's JavaScript is plain modules, which a browser loads from a server but not from a disk. `script` makes one of
+them: each module becomes a function that returns what it exports, its imports the results of others.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ndigo.errors import NdigoError
+from ndigo.storage.episodes import to_json
+from ndigo.storage.run_folder import make_folder, write_whole
+from ndigo.types import Episodes
+
+STATIC = Path(__file__).parent / "static"
+FORMAT, VERSION = "ndigo-player", 1
+LIMIT = 3_000_000  # bytes of a page that can still be sent to someone
+
+IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', re.MULTILINE)
+EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
+
+Recordings = Episodes | Sequence[Episodes]
+
+
+def export_html(episodes: Recordings, path: str | Path, title: str | None = None) -> Path:
+    """Writes a page that plays the recordings, one file of all there is; an error where it would exceed 3 MB."""
+    recordings = _listed(episodes)
+    heading = title or "ndigo: " + "; ".join(dict.fromkeys(r.meta["label"] for r in recordings))
+    page = _page(heading, fragment(recordings, is_whole=True)).encode()
+    if len(page) > LIMIT:
+        count = sum(len(r.keys) for r in recordings)
+        raise NdigoError(
+            f"{count} episodes make a page of {len(page) / 1e6:.1f} MB; the limit is {LIMIT / 1e6:g} MB: export fewer"
+        )
+    make_folder(Path(path).parent)
+    write_whole(Path(path), page)
+    return Path(path)
+
+
+def fragment(episodes: Recordings, *, is_whole: bool = False) -> str:
+    """One player, for a page that holds `shared_code()` once. `is_whole`: the page is nothing but this player."""
+    data = base64.b64encode(pack(episodes)).decode("ascii")
+    whole = " data-whole" if is_whole else ""
+    return (
+        f'<div class="ndigo" data-ndigo="embedded"{whole}>'
+        f'<script type="application/gzip">{data}</script>'
+        "<noscript>This player draws with JavaScript.</noscript></div>"
+    )
+
+
+def shared_code() -> str:
+    """Style and script of all players of a page: put it once into the page's head."""
+    return f'<style>{style()}</style>\n<script type="module">{script()}</script>'
+
+
+def pack(episodes: Recordings) -> bytes:
+    """Recordings as the player reads them (`payload.js`): one list of episodes for each agent."""
+    recordings = [[to_json(r, e) for e in range(len(r.keys))] for r in _listed(episodes)]
+    content = {"format": FORMAT, "version": VERSION, "recordings": recordings}
+    return gzip.compress(json.dumps(content).encode(), mtime=0)  # the same recording, the same bytes
+
+
+def style() -> str:
+    return (STATIC / "style.css").read_text()
+
+
+def script() -> str:
+    """All modules as one script."""
+    bodies: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        source = (STATIC / f"{name}.js").read_text()
+        for _, other in IMPORT.findall(source):
+            if other not in bodies:
+                add(other)
+        body = IMPORT.sub(lambda match: f"const {{{match[1]}}} = {match[2]}_js;", source)
+        exports = ", ".join(exported for _, exported in EXPORT.findall(body))
+        body = EXPORT.sub(r"\1 \2", body)
+        bodies[name] = f"const {name}_js = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();\n"
+
+    add("main")
+    return "".join(bodies.values())
+
+
+def _page(title: str, body: str) -> str:
+    """A document that may run this script, use this style, and reach nothing."""
+    policy = (
+        f"default-src 'none'; script-src {_hash(script())}; style-src {_hash(style())}; img-src data:; base-uri 'none'"
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="dark light">\n'
+        f'<title>{html.escape(title)}</title>\n<link rel="icon" href="data:,">\n{shared_code()}\n</head>\n'
+        f'<body class="ndigo-page">\n{body}\n</body>\n</html>\n'
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _listed(episodes: Recordings) -> list[Episodes]:
+    return [episodes] if isinstance(episodes, Episodes) else list(episodes)

@@ -1,0 +1,117 @@
+/** The bar above the panes (what is watched) and the bar below (how it runs). */
+
+import { css } from "./colours.js";
+import { icon, iconButton, make, setOptions, setText } from "./dom.js";
+
+export const SPEEDS = [1, 2, 4, 8, 15, 30, 60];
+export const MODES = { watch: "Watch", wheel: "Take the wheel", drop: "Move an object" };
+const WALKS = { up: "↑", left: "←", stay: "•", right: "→", down: "↓" };
+
+/** A labelled control. */
+function field(label, ...controls) {
+  return make("label", { class: "field" }, make("span", {}, label), ...controls);
+}
+
+export function makeTopBar(actions, isLive) {
+  const world = make("select", { onchange: () => actions.chooseWorld(world.value) });
+  const episode = make("input", { type: "number", min: "0", step: "1", onchange: () => actions.chooseEpisode(Number(episode.value)) });
+  const compare = make("button", { type: "button", "aria-pressed": "false", onclick: actions.compare }, icon("compare"), "Compare");
+  const state = make("span", { class: "state", role: "status" });
+  const element = make(
+    "header",
+    { class: "top" },
+    make("span", { class: "mark" }, make("b", {}, "ndigo"), isLive ? " live" : " recorded"),
+    field("Experiment", world),
+    make(
+      "div",
+      { class: "field" },
+      field("Episode", episode),
+      iconButton("previous", "Previous episode", () => actions.nextEpisode(-1)),
+      iconButton("next", "Next episode", () => actions.nextEpisode(1)),
+    ),
+    compare,
+    make("span", { class: "gap" }),
+    state,
+    iconButton("theme", "Dark or light", actions.theme),
+    make("button", { type: "button", class: "icon", "aria-label": "Help", title: "Help (?)", onclick: actions.help }, "?"),
+  );
+
+  /** view: {worlds, world, episode, lastEpisode, isComparing, canCompare}. */
+  function update(view) {
+    setOptions(world, view.worlds, view.world);
+    episode.max = String(view.lastEpisode);
+    if (document.activeElement !== episode) episode.value = String(view.episode);
+    compare.hidden = !view.canCompare;
+    compare.setAttribute("aria-pressed", String(view.isComparing));
+  }
+
+  return { element, update, say: (text) => setText(state, text) };
+}
+
+export function makeTransport(actions, isLive) {
+  const play = iconButton("play", "Play", actions.toggle);
+  const time = make("output", { class: "time", "aria-live": "off" });
+  const speed = make("select", { "aria-label": "Steps a second", title: "Steps a second (+ and −)", onchange: () => actions.setSpeed(Number(speed.value)) });
+  setOptions(speed, SPEEDS.map((s) => ({ value: s, label: `${s}/s` })), 8);
+  const modes = Object.entries(MODES).map(([mode, label]) =>
+    make("button", { type: "button", "data-mode": mode, "aria-pressed": "false", onclick: () => actions.setMode(mode) }, label),
+  );
+  const walks = Object.entries(WALKS).map(([name, sign]) =>
+    make("button", { type: "button", class: "icon", "aria-label": name === "stay" ? "stay" : `walk ${name}`, onclick: () => actions.walk(name) }, sign),
+  );
+  const pad = make("div", { class: "pad", role: "group", "aria-label": "Walk" }, ...walks);
+  const objects = make("div", { class: "group objects", role: "group", "aria-label": "Object to move" });
+  const hint = make("span", { class: "hint", role: "status" });
+  const element = make(
+    "footer",
+    { class: "transport" },
+    make(
+      "div",
+      { class: "group", role: "group", "aria-label": "Play" },
+      iconButton("restart", "From the start (Home)", () => actions.seek(0)),
+      iconButton("back", "One step back", () => actions.step(-1)),
+      play,
+      iconButton("forward", "One step on", () => actions.step(1)),
+    ),
+    time,
+    speed,
+    isLive ? make("div", { class: "group modes", role: "group", "aria-label": "What the keys do" }, ...modes) : "",
+    pad,
+    objects,
+    hint,
+  );
+
+  /** view: {t, steps, isPlaying, speed, mode, objects, object}. */
+  function update(view) {
+    setText(time, `step ${view.t} of ${view.steps}`);
+    if (play.dataset.playing !== String(view.isPlaying)) {
+      play.dataset.playing = String(view.isPlaying);
+      play.replaceChildren(icon(view.isPlaying ? "pause" : "play"));
+      play.setAttribute("aria-label", view.isPlaying ? "Pause" : "Play");
+      play.title = view.isPlaying ? "Pause (space)" : "Play (space)";
+    }
+    if (speed.value !== String(view.speed)) speed.value = String(view.speed);
+    for (const button of modes) {
+      const isOn = String(button.dataset.mode === view.mode);
+      if (button.getAttribute("aria-pressed") !== isOn) button.setAttribute("aria-pressed", isOn);
+    }
+    pad.hidden = view.mode !== "wheel";
+    objects.hidden = view.mode !== "drop";
+  }
+
+  function shape(things) {
+    objects.replaceChildren(
+      ...things.map((object, i) => {
+        const swatch = make("span", { class: "swatch" }, object.label);
+        swatch.style.background = css(object.colour);
+        return make("button", { type: "button", "aria-pressed": "false", onclick: () => actions.chooseObject(i) }, swatch, object.name);
+      }),
+    );
+  }
+
+  function chooseObject(i) {
+    [...objects.children].forEach((button, j) => button.setAttribute("aria-pressed", String(i === j)));
+  }
+
+  return { element, update, shape, chooseObject, say: (text) => setText(hint, text) };
+}

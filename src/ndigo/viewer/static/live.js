@@ -1,0 +1,136 @@
+/**
+ * Episodes played by the server as they are watched. Frames are asked for a little ahead of the play; to act at a frame
+ * other than the newest, the server goes back to it and what came after is forgotten.
+ *
+ * All that was done is remembered in `moves`, so that a server that comes back can be brought to the same frame.
+ */
+
+import { Disconnected, connect } from "./connection.js";
+import { emptyEpisode } from "./episode.js";
+import { readArray } from "./payload.js";
+
+const AHEAD = 5; // frames that are fetched before they are shown, so that no step waits for its answer
+
+function readFrame(packed) {
+  return Object.fromEntries(
+    Object.entries(packed).map(([name, value]) => [name, value?.data === undefined ? value : readArray(value).values]),
+  );
+}
+
+/** The source of a live page; resolves when the server has said what it has. `on` are the player's ears. */
+export function liveSource(url) {
+  let episodes = [];
+  let selection = null;
+  let moves = []; // {t, action} or {t, drop: [object, row, col]}, in order
+  let epoch = 0; // answers to questions of an earlier one come too late
+  let inFlight = 0;
+  let ready;
+  const hello = new Promise((resolve) => (ready = resolve));
+
+  const source = {
+    isLive: true,
+    catalogue: null,
+    onframes: () => {},
+    onstate: () => {},
+    onerror: () => {},
+    open,
+    play,
+    fetchNext,
+    act,
+    drop,
+    hello,
+  };
+
+  const connection = connect(url, {
+    onhello(message) {
+      source.catalogue = message.catalogue;
+      ready();
+      if (selection && episodes.length) resume();
+    },
+    onstate: (text) => source.onstate(text),
+  });
+
+  const newest = () => episodes[0].length - 1;
+
+  /** New episodes of the agents that are selected, at their first frame. */
+  async function open(wanted) {
+    await hello;
+    const mine = ++epoch;
+    [selection, moves, inFlight] = [wanted, [], 0];
+    const answer = await connection.ask({ type: "open", ...wanted, moves });
+    if (mine !== epoch) return null;
+    episodes = answer.panes.map(({ meta, walls, frame }) => {
+      const { values, shape } = readArray(walls);
+      const episode = emptyEpisode(meta, values, shape);
+      episode.put(readFrame(frame));
+      return episode;
+    });
+    return episodes;
+  }
+
+  /** Brings a new connection to where the old one was. */
+  async function resume() {
+    const mine = ++epoch;
+    inFlight = 0;
+    try {
+      await connection.ask({ type: "open", ...selection, moves });
+      if (mine === epoch) source.onframes();
+    } catch (error) {
+      if (!(error instanceof Disconnected)) source.onerror(error.message);
+    }
+  }
+
+  /** Asks, and takes in the frames that are the answer. */
+  async function ask(message, move) {
+    const mine = epoch;
+    const answer = await connection.ask(message);
+    if (mine !== epoch) return;
+    moves.push(move);
+    answer.frames.forEach((frame, i) => episodes[i].put(readFrame(frame)));
+    source.onframes();
+  }
+
+  /** Asks for frames by the agents' own choice, until frame t and a few after it are there or on their way. */
+  function play(t) {
+    const end = episodes.length ? Math.min(t + AHEAD, episodes[0].sizes.T - 1) : 0;
+    while (episodes.length && newest() + inFlight < end) fetchNext();
+  }
+
+  /** One more frame by the agents' own choice. */
+  async function fetchNext() {
+    const mine = epoch;
+    const t = newest() + inFlight++;
+    try {
+      await ask({ type: "step", action: null }, { action: null, t });
+    } catch (error) {
+      if (!(error instanceof Disconnected) && mine === epoch) source.onerror(error.message);
+    } finally {
+      if (mine === epoch) inFlight--;
+    }
+  }
+
+  /** Makes frame t the newest, here and on the server. */
+  function rewind(t) {
+    if (t === newest() && inFlight === 0) return;
+    epoch++;
+    inFlight = 0;
+    moves = moves.filter((move) => (move.drop ? move.t <= t : move.t < t));
+    for (const episode of episodes) episode.cut(t + 1);
+    connection.ask({ type: "rewind", t }).catch(() => {}); // lost with the connection, and made good by `resume`
+  }
+
+  /** A person's action at frame t, for every agent. */
+  async function act(action, t) {
+    rewind(t);
+    await ask({ type: "step", action }, { action, t });
+    for (const episode of episodes) episode.hands[t] |= 1;
+  }
+
+  async function drop(object, [row, col], t) {
+    rewind(t);
+    await ask({ type: "drop", object, cell: [row, col] }, { drop: [object, row, col], t });
+    for (const episode of episodes) episode.hands[t] |= 2;
+  }
+
+  return source;
+}
