@@ -139,6 +139,27 @@ def test_prediction_loss_of_a_window_shorter_than_k_is_finite():
     assert np.isfinite(prediction_loss(table(seen)))
 
 
+@pytest.mark.parametrize("predictor", PREDICTORS)
+@pytest.mark.parametrize("streams", [(), (5,), (13,)])  # rows in one block, in one, in two
+def test_learning_in_blocks_is_automatic_differentiation_of_the_table(predictor, streams):
+    model = real_model(predictor)
+    window = random_window(jax.random.key(1), T=T, streams=streams)
+
+    def by_table(model):
+        seen = model.look(window)
+        return 3.0 * prediction_loss(table(seen)), seen
+
+    def in_blocks(model):
+        loss, seen = model.learn(window)
+        return 3.0 * loss, seen
+
+    (loss, seen), gradient = jax.jit(jax.value_and_grad(in_blocks, has_aux=True))(model)
+    (expected, all_seen), by_hand = jax.jit(jax.value_and_grad(by_table, has_aux=True))(model)
+    assert float(loss) == pytest.approx(float(expected), rel=1e-5)
+    np.testing.assert_allclose(table(seen), table(all_seen), atol=1e-5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), gradient, by_hand)
+
+
 def test_no_prediction_lets_a_later_frame_into_its_belief():
     """Changing frame s changes L_{t+k|t} only where the belief has seen it (t >= s) or it is the target."""
     model = real_model("open_loop")

@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, Int
 from ndigo.agent import QNetwork, q_loss
 from ndigo.config import Config
 from ndigo.evaluation.glass_box import Probe, discovery_loss
-from ndigo.model import WorldModel, init_world_model, make_likelihood, prediction_loss
+from ndigo.model import WorldModel, init_world_model, make_likelihood
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.types import Window
@@ -118,9 +118,11 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
 
     def loss(params: Params, target: QNetwork, memory: Any, window: Window, offset: Int[Array, ""]):
         params, target, memory = lower((params, target, memory), precision)
-        seen = params.model.look(window)
+        if params.model.predictor is None:
+            model_loss, seen = jnp.float32(0.0), params.model.look(window)
+        else:
+            model_loss, seen = params.model.learn(window)
         paid = reward.pay(params.reward, memory, params.model, seen)
-        model_loss = jnp.float32(0.0) if seen.loss_tk is None else prediction_loss(seen.loss_tk)
         agent_loss = jnp.float32(0.0)
         if not reward.acts_at_random:
             agent_loss = q_loss(

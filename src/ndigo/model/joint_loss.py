@@ -1,0 +1,74 @@
+"""The prediction loss and its gradient in one pass over blocks of steps.
+
+    loss = sum over k, t of weight[k, t] L_{t+k|t}
+
+The weights are known before the pass, so each block of beliefs goes forward and straight back while its
+activations are still in the cache; automatic differentiation would write all of them to memory (K times 400 numbers
+a step) and read them again. On a GPU, which hides memory behind arithmetic, one block holds everything.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from ndigo.model.predictors import Predictor, Read
+
+ROWS = 64  # beliefs in a block: their activations fit a core's second-level cache
+
+
+def weighted_loss(
+    read: Read,
+    predictor: Predictor,
+    b_n: Float[Array, "N D"],
+    a_kn: Int[Array, "K N"],
+    targets_kn: Any,
+    weight_kn: Float[Array, "K N"],
+) -> tuple[Float[Array, ""], Float[Array, "K N C"]]:
+    """The weighted sum, and the losses by channel."""
+    loss_kn = predictor.ahead(b_n, a_kn, read, targets_kn)
+    return (loss_kn.sum(axis=-1) * weight_kn).sum(), loss_kn
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def joint_loss(read: Read, predictor: Predictor, b_n: Array, *rest: Any) -> tuple[Array, Array]:
+    """`weighted_loss` whose sum has a gradient; the losses by channel are numbers and have none."""
+    return weighted_loss(read, predictor, b_n, *rest)
+
+
+def _forward(read: Read, predictor: Predictor, b_n: Array, *rest: Any) -> Any:
+    learn = jax.value_and_grad(partial(weighted_loss, read), argnums=(0, 1), has_aux=True)
+    size = max(size for size in range(1, ROWS + 1) if len(b_n) % size == 0)
+
+    def in_blocks(predictor: Predictor, b_n: Array, *rest: Any) -> Any:
+        def block(total: Any, inputs: Any) -> Any:
+            (loss, loss_kn), (d_predictor, db_n) = learn(predictor, *inputs)
+            return jax.tree.map(jnp.add, total, (loss, d_predictor)), (loss_kn, db_n)
+
+        zero = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), (jnp.float32(0), predictor))
+        inputs = (b_n.reshape(-1, size, b_n.shape[-1]), *jax.tree.map(partial(_cut, size), rest))
+        (loss, d_predictor), (loss_kn, db_n) = lax.scan(block, zero, inputs)
+        d_predictor = jax.tree.map(lambda d, x: d.astype(x.dtype), d_predictor, predictor)
+        loss_kn = jnp.moveaxis(loss_kn, 0, 1).reshape(loss_kn.shape[1], len(b_n), loss_kn.shape[-1])
+        return (loss, loss_kn), (d_predictor, db_n.reshape(b_n.shape))
+
+    return lax.platform_dependent(predictor, b_n, *rest, cuda=learn, default=in_blocks)
+
+
+def _cut(size: int, x_kn: Array) -> Array:
+    """[K, N, ...] into blocks: [N / size, K, size, ...]."""
+    K, N, *rest = x_kn.shape
+    return jnp.moveaxis(x_kn.reshape(K, N // size, size, *rest), 1, 0)
+
+
+def _backward(read: Read, gradients: Any, d: tuple[Array, Array]) -> Any:
+    d_predictor, db_n = jax.tree.map(lambda x: (d[0] * x).astype(x.dtype), gradients)
+    return d_predictor, db_n, None, None, None
+
+
+joint_loss.defvjp(_forward, _backward)
