@@ -22,7 +22,7 @@ def random_window(
     start: int = 0,
 ) -> Window:
     """Channel 0 is binary, the others one-hot or empty; `mu_t` is uniform."""
-    keys = jax.random.split(key, 6)
+    keys = jax.random.split(key, 7)
     V, _, C = shape
     walls = jax.random.bernoulli(keys[0], 0.5, (T + 1, *streams, V * V, 1))
     where = jax.random.randint(keys[1], (T + 1, *streams, C - 1), 0, V * V + 1)
@@ -37,4 +37,5 @@ def random_window(
         q_state=0.5 * jax.random.normal(keys[4], (*streams, state_size)),
         start=jnp.full(streams, start, jnp.int32),
         cells=jax.random.randint(keys[5], (T + 1, *streams, num_objects), 0, num_cells),
+        r_tc=jax.random.normal(keys[6], (T, *streams, C)),
     )

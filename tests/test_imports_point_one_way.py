@@ -18,8 +18,9 @@ LOOKED_AT = BASE | SIBLINGS | {"evaluation", "oracle", "storage", "experiments",
 # Each part of the package (a folder or a file beside it) and the parts it may import.
 MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE | SIBLINGS | {"storage", "terminal"}, BASE),
+    "rewards": BASE | {"oracle"},  # ideal rewards; what the exact filter reads is actions and observations
     "evaluation": BASE | SIBLINGS,
-    "oracle": BASE | SIBLINGS | {"evaluation"},
+    "oracle": BASE | {"worlds"},
     "training": TRAINED,
     "experiments": TRAINED,
     "interop": BASE | {"worlds", "experiments"},

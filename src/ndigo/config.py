@@ -21,7 +21,7 @@ class Config:
     world: str = "exp1"
     """An experiment (exp1 .. exp5), a world's name, or MODULE:NAME of your own."""
     reward: str = "ndigo-4"
-    """random, pe, pg, icm, or ndigo-H for any H >= 1."""
+    """random, pe, pg, icm, ndigo-H (any H >= 1), ndigo-sum; exact: ig, ig-L, ideal-pe, ideal-ndigo-H."""
     seeds: int = 10
     """Independent agents trained side by side (paper: 10)."""
     seed: int = 0

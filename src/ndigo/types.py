@@ -34,6 +34,7 @@ class Window(eqx.Module):
     q_state: Float[Array, "*B D"]  # the Q-network's, likewise
     start: Int[Array, "*B"]  # the first frame's step in its episode
     cells: Int[Array, "T+1 *B N"]  # true cell of each object, row * columns + col: for the probe alone
+    r_tc: Float[Array, "T *B C"] | None = None  # by channel, of a reward that is computed on whole episodes
 
 
 class Seen(eqx.Module):

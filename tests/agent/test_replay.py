@@ -35,6 +35,7 @@ def rows_of(numbers) -> Window:
         q_state=carry(windows.q_state, jnp.float32),
         start=carry(windows.start, jnp.int32),
         cells=carry(windows.cells, jnp.int16),
+        r_tc=carry(windows.r_tc, jnp.float32),
     )
 
 
@@ -68,7 +69,7 @@ def test_sampling_is_uniform_over_the_rows():
 def test_fields_of_a_drawn_row_belong_together():
     replay, rows = filled(6, 3)
     w = replay.sample(jax.random.key(0), rows, 20)
-    for field in (w.a_tm1, w.a_t, w.mu_t, w.cells[..., 0]):
+    for field in (w.a_tm1, w.a_t, w.mu_t, w.cells[..., 0], w.r_tc[..., 0]):
         np.testing.assert_array_equal(field, np.broadcast_to(w.start, field.shape))
     for state in (w.belief, w.q_state):
         np.testing.assert_array_equal(state, np.broadcast_to(w.start[:, None], state.shape))

@@ -71,9 +71,16 @@ def test_random_pays_nothing_and_acts_at_random():
     np.testing.assert_array_equal(pay(reward, random_window(jax.random.key(0), T=6)).r_t, 0)
 
 
-@pytest.mark.parametrize("name", ["random", "pe", "pg", "icm", "ndigo-1", "ndigo-7", "ndigo-40"])
+@pytest.mark.parametrize("name", ["random", "pe", "pg", "icm", "ndigo-7", "ndigo-40", "ndigo-sum", "ig", "ig-4"])
 def test_reward_is_made_by_its_name(name):
     assert make_reward(name).name == name
+
+
+@pytest.mark.parametrize("name", ["pe", "ndigo-7", "ndigo-sum", "custom_reward:reward"])
+def test_reward_that_reads_the_table_alone_has_an_ideal(name):
+    reward = make_reward(f"ideal-{name}")
+    assert reward.name == f"ideal-{make_reward(name).name}"
+    assert reward.on_episode is not None
 
 
 @pytest.mark.parametrize(
@@ -84,7 +91,7 @@ def test_reward_is_made_by_its_name(name):
         ("ndigo-1.5", "write ndigo-H"),
         ("ndigo--2", "write ndigo-H"),
         ("ndigo-0", "at least 1"),
-        ("curiosity", "unknown reward 'curiosity'; known: icm, ndigo-1"),
+        ("curiosity", "unknown reward 'curiosity'; known: icm, ideal-ndigo-4"),
         ("ncm", r"nearest: icm"),
     ],
 )

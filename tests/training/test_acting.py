@@ -70,6 +70,14 @@ def test_windows_hold_consecutive_frames_and_the_one_after_their_last_action(epi
     assert int(read_clock(unpack(windows.o_t[-1, -1], WORLD.shape))[0]) == S, "the last frame is kept"
 
 
+def test_rewards_of_an_episode_go_with_its_windows_and_cost_nothing_where_there_are_none(episode):
+    r_tc = 100.0 * jnp.arange(S)[:, None] + jnp.arange(2)  # step and channel
+    windows = cut_windows(episode[0], episode[1], T, r_tc)
+    expected = 100.0 * (windows.start[:, None, None] + np.arange(T)[:, None]) + np.arange(2)
+    np.testing.assert_array_equal(windows.r_tc, expected)
+    assert cut_windows(episode[0], episode[1], T).r_tc is None
+
+
 def test_stored_states_are_those_of_a_walk_from_the_start_of_the_episode(params, episode):
     """Frame by frame, from zero and with action 0 before o_0."""
     e = episode[0]

@@ -85,6 +85,7 @@ def make_replay(*, capacity: int, shape: tuple[int, int, int]) -> Replay:
             q_state=picked.q_state,
             start=picked.start,
             cells=jnp.swapaxes(picked.cells, 0, 1).astype(jnp.int32),
+            r_tc=None if picked.r_tc is None else jnp.swapaxes(picked.r_tc, 0, 1),
         )
 
     return Replay(init=init, add=add, sample=sample)

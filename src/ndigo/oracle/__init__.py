@@ -10,6 +10,7 @@ from ndigo.oracle.quantities import (
     ideal_ndigo,
     ideal_prediction_error,
     ideal_table,
+    information_gain,
     knowledge,
 )
 from ndigo.oracle.reference_agents import greedy, planner, searcher
@@ -30,6 +31,7 @@ __all__ = [
     "ideal_ndigo",
     "ideal_prediction_error",
     "ideal_table",
+    "information_gain",
     "knowledge",
     "make_filter",
     "planner",

@@ -4,7 +4,7 @@ All in nats, with b_t the exact belief and L_{t+k|t} the exact predictive loss:
 
     entropy         H[b^i_t], about the object's cell
     discovery loss  -ln b^i_t(true cell)                      the floor under any probe
-    gain            KL(b^i_t || b^i_t before o_t)             Bayesian surprise of frame t
+    gain            KL(b^i_t || b^i_t before o_t)             Bayesian surprise of frame t, or of what lasts of it
     table           loss_tk[t, k-1] = L_{t+k|t}
     NDIGO-H         r_{t+H-1} = L_{t+H|t-1} - L_{t+H|t}
     PE              r_t = L_{t+1|t}
@@ -21,6 +21,8 @@ from jaxtyping import Array, Float, Int, UInt8
 from ndigo.oracle.filter import Belief, Filter, views_of
 from ndigo.oracle.predictive import Nats, predict_nats, predict_views
 
+NOWHERE = -1  # a cell that no object shares
+
 
 class Knowledge(eqx.Module):
     """What the exact filter knew at each frame o_0 ... o_T, per object."""
@@ -36,18 +38,27 @@ def knowledge(
     """The filter's knowledge along an episode; `objects` are the true cells, as `Truth.objects`."""
     tables = filter_.tables
     b_t = filter_.run(a_t, o_t)
-    before = _before(filter_, b_t, a_t)
     cells = objects @ jnp.array([tables.stride, 1])
     p_true = [
         (f * m.here(cells[:, i])).sum(axis=(1, 2))
         for i, (m, f) in enumerate(zip(tables.motions, b_t.objects, strict=True))
     ]
-    gain = [rel_entr(f, prior).sum(axis=(1, 2)) for f, prior in zip(b_t.objects, before.objects, strict=True)]
     return Knowledge(
         entropy=jax.vmap(filter_.entropy)(b_t),
         discovery_loss=-jnp.log(jnp.stack(p_true, axis=-1)),
-        gain=jnp.stack(gain, axis=-1),
+        gain=information_gain(filter_, b_t, a_t),
     )
+
+
+def information_gain(filter_: Filter, b_t: Belief, a_t: Int[Array, " T"], lag: int = 0) -> Float[Array, "T+1 N"]:
+    """What each frame taught about each object's state `lag` steps later, if the agent leaves it alone until then."""
+    before = _before(filter_, b_t, a_t)
+    gains = []
+    for motion, *states in zip(filter_.tables.motions, b_t.objects, before.objects, strict=True):
+        for _ in range(lag):
+            states = [motion.move(f, jnp.zeros_like(f), jnp.full(f.shape[:1], NOWHERE)) for f in states]
+        gains.append(rel_entr(*states).sum(axis=(1, 2)))
+    return jnp.stack(gains, axis=-1)
 
 
 def _before(filter_: Filter, b_t: Belief, a_t: Int[Array, " T"]) -> Belief:

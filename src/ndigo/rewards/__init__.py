@@ -5,7 +5,10 @@ from __future__ import annotations
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.from_module import from_module
 from ndigo.rewards.icm import ICM
+from ndigo.rewards.ideal import ideal
+from ndigo.rewards.information_gain import make_information_gain
 from ndigo.rewards.ndigo import make_ndigo, ndigo_reward
+from ndigo.rewards.ndigo_sum import make_ndigo_sum, ndigo_sum_reward
 from ndigo.rewards.prediction_error import PREDICTION_ERROR
 from ndigo.rewards.prediction_gain import PREDICTION_GAIN
 from ndigo.rewards.random import RANDOM
@@ -13,24 +16,49 @@ from ndigo.rewards.reward import IntrinsicReward, paid, table
 
 REWARDS: dict[str, IntrinsicReward] = {
     reward.name: reward
-    for reward in (RANDOM, PREDICTION_ERROR, PREDICTION_GAIN, ICM, *map(make_ndigo, (1, 2, 4, 5, 10)))
+    for reward in (
+        *(RANDOM, PREDICTION_ERROR, PREDICTION_GAIN, ICM, *map(make_ndigo, (1, 2, 4, 5, 10)), make_ndigo_sum()),
+        *(make_information_gain(), ideal(PREDICTION_ERROR), ideal(make_ndigo(4))),
+    )
 }
 
 
 def make_reward(name: str) -> IntrinsicReward:
-    """The reward of that name, `ndigo-H` for any whole H of at least 1, or your own as MODULE:NAME."""
+    """The reward of that name, or your own as MODULE:NAME.
+
+    Besides the names of REWARDS: `ndigo-H` for any whole H of at least 1, `ig-L` for any whole L, and `ideal-NAME` for
+    any NAME whose reward reads the table of losses and nothing else.
+    """
     if name in REWARDS:
         return REWARDS[name]
+    if name.startswith("ideal-"):
+        return ideal(make_reward(name.removeprefix("ideal-")))
     if ":" in name:
         return from_module(name, "reward", IntrinsicReward)
     if name.startswith("<"):
         raise NdigoError(f"reward {name} was a record made in Python; hand it over again, or train it as MODULE:NAME")
-    family, _, horizon = name.partition("-")
-    if family != "ndigo":
-        raise unknown_name("reward", name, REWARDS)
-    if not horizon.isdecimal():
-        raise NdigoError(f"reward {name!r}: write ndigo-H with a whole horizon H of at least 1, such as ndigo-4")
-    return make_ndigo(int(horizon))
+    family, _, number = name.partition("-")
+    if family == "ndigo":
+        if not number.isdecimal():
+            raise NdigoError(f"reward {name!r}: write ndigo-H with a whole horizon H of at least 1, such as ndigo-4")
+        return make_ndigo(int(number))
+    if family == "ig":
+        if not number.isdecimal():
+            raise NdigoError(f"reward {name!r}: write ig, or ig-L with a whole number of steps L, such as ig-4")
+        return make_information_gain(int(number))
+    raise unknown_name("reward", name, REWARDS)
 
 
-__all__ = ["REWARDS", "IntrinsicReward", "make_ndigo", "make_reward", "ndigo_reward", "paid", "table"]
+__all__ = [
+    "REWARDS",
+    "IntrinsicReward",
+    "ideal",
+    "make_information_gain",
+    "make_ndigo",
+    "make_ndigo_sum",
+    "make_reward",
+    "ndigo_reward",
+    "ndigo_sum_reward",
+    "paid",
+    "table",
+]

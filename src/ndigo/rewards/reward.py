@@ -3,6 +3,9 @@
 A reward may own parameters and a loss for them (ICM), and a memory that no gradient reaches (the copy
 of the model that prediction gain compares with). The learner hands it everything, so a reward imports
 neither the model nor the agent.
+
+A reward that no window can tell, because it takes the episode from its start, is computed when the episode is
+collected (`on_episode`) and stored with its frames; its `pay` is `pay_stored`.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from ndigo.errors import NdigoError
 from ndigo.types import Paid, Seen
 
 
@@ -37,10 +41,17 @@ class IntrinsicReward:
     init: Callable[[Array, Any], Any] = _nothing  # key, model -> params, trained on Paid.loss
     remember: Callable[[Any], Any] = _nothing  # model -> memory
     after_update: Callable[[Any, Any, Any], Any] = _unchanged  # memory, the model that paid, step -> memory
+    on_episode: Callable[[Any], Callable[[Array, Array], Array]] | None = None  # world -> (a_t, o_t -> r_tc [S, C])
     num_ahead: int = 1  # how far into the table it looks: K is at least this
     trains_belief: bool = False  # True: the belief learns from Paid.loss and nothing is predicted
     acts_at_random: bool = False  # True: no policy is learned
     needs_float32: bool = False  # True: a difference so small that bfloat16's rounding would drown it
+
+    @property
+    def reads_table_alone(self) -> bool:
+        """True where it may be paid on any table of losses: it has no networks, memory or stored pay of its own."""
+        has_more = self.init is not _nothing or self.remember is not _nothing or self.on_episode is not None
+        return not (has_more or self.trains_belief)
 
 
 def paid(r_tc: Float[Array, "T *B C"], is_known: Bool[Array, "T *B"] | None = None) -> Paid:
@@ -55,3 +66,10 @@ def table(seen: Seen) -> Float[Array, "T K *B C"]:
     if seen.loss_tk is None:
         raise ValueError("this reward reads predictions, but the model it was given makes none")
     return seen.loss_tk
+
+
+def pay_stored(params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
+    """What `on_episode` found when the window's episode was collected."""
+    if seen.window.r_tc is None:
+        raise NdigoError("this reward is computed when an episode is collected, and this window has none stored")
+    return paid(seen.window.r_tc)

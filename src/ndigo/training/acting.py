@@ -68,7 +68,9 @@ def beliefs(core: Core, episodes: Episode, shape: tuple[int, int, int]) -> Float
     return jnp.swapaxes(b_t, 0, 1)
 
 
-def cut_windows(episode: Episode, b_t: Float[Array, "S+1 D"], T: int) -> Window:
+def cut_windows(
+    episode: Episode, b_t: Float[Array, "S+1 D"], T: int, r_tc: Float[Array, "S C"] | None = None
+) -> Window:
     """An episode as its replay rows, [W, T, ...], frames packed, each with the states before its first frame."""
     starts = window_starts(len(episode.a_t), T)
 
@@ -84,4 +86,5 @@ def cut_windows(episode: Episode, b_t: Float[Array, "S+1 D"], T: int) -> Window:
         q_state=jnp.stack([episode.q_state[s] for s in starts]),
         start=jnp.array(starts, jnp.int32),
         cells=rows(episode.cells, T + 1),
+        r_tc=None if r_tc is None else rows(r_tc, T),
     )

@@ -60,6 +60,7 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
     rows_per_round = config.actors * len(window_starts(world.num_steps, config.window))
     num_blocks = max(config.replay_steps // config.window // rows_per_round, 1)
     replay = make_replay(capacity=num_blocks * rows_per_round, shape=world.shape)
+    judge = None if reward.on_episode is None else reward.on_episode(world)
     epsilons = jnp.ones(config.actors) if reward.acts_at_random else actor_epsilons(config.actors)
 
     def play(key: Array, params: Params, epsilons: Float[Array, " E"]) -> tuple[Episode, Float[Array, "E S+1 D"]]:
@@ -69,9 +70,13 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         return episodes, beliefs(params.model.core, episodes, world.shape)
 
     def collect(key: Array, params: Params) -> Window:
-        """One episode per actor, as replay rows."""
+        """One episode per actor, as replay rows; with what it pays where that takes the whole episode."""
         episodes, b_t = play(key, lower(params, config.precision), epsilons)
-        windows = jax.vmap(lambda episode, b_t: cut_windows(episode, b_t, config.window))(episodes, b_t)
+        r_tc = None
+        if judge is not None:
+            r_tc = jax.vmap(judge)(episodes.a_t.astype(jnp.int32), unpack(episodes.o_t, world.shape))
+        cut = jax.vmap(lambda episode, b_t, r_tc: cut_windows(episode, b_t, config.window, r_tc))
+        windows = cut(episodes, b_t, r_tc)
         return jax.tree.map(lambda x: lax.collapse(x, 0, 2), windows)
 
     def init(key: Array) -> TrainState:
