@@ -8,7 +8,6 @@ turns library convolutions into grouped ones, which crawl.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -42,6 +41,7 @@ class Linear(eqx.Module):
 
 RELU_GAIN = 2**0.5  # keeps the variance through a ReLU
 NUM_FILTERS = 16  # of each layer of the CNN (paper)
+SMALL_VIEW = 7  # up to here a convolution is one dense product
 SMALL_GAIN = 0.1  # output layers whose first answers should be near zero
 
 
@@ -68,8 +68,8 @@ class MLP(eqx.Module):
 class Convolution(eqx.Module):
     """A 3x3 convolution with zero padding, as one of two matrix products that a test holds equal.
 
-    Elsewhere than on a GPU, patches of the image times the kernel. On a GPU, the flat image times the
-    kernel spread over all positions: three times the arithmetic, a quarter of the bytes, and bytes bind.
+    A small view is multiplied, flat, with the kernel spread over all positions: V*V / 9 times the arithmetic of
+    patches times the kernel, but a quarter of the bytes, and bytes bind. A large view is cut into patches.
     """
 
     weight: Float[Array, "9*C F"]  # taps in reading order, then input channels
@@ -87,9 +87,8 @@ class Convolution(eqx.Module):
         return ((self.view - 1) // self.stride + 1) ** 2 * self.bias.shape[0]
 
     def __call__(self, x: Float[Array, "... V*V*C"]) -> Float[Array, "... W*W*F"]:
-        sizes = {"view": self.view, "stride": self.stride}
-        dense, patches = partial(convolve_dense, **sizes), partial(convolve_patches, **sizes)
-        return lax.platform_dependent(x, self.weight, self.bias, cuda=dense, default=patches)
+        convolve = convolve_dense if self.view <= SMALL_VIEW else convolve_patches
+        return convolve(x, self.weight, self.bias, view=self.view, stride=self.stride)
 
 
 def convolve_patches(x: Array, weight: Array, bias: Array, *, view: int, stride: int) -> Array:
