@@ -11,6 +11,7 @@ COMMANDS = {
     "evaluate": "measure what a trained agent sees and knows",
     "report": "compare runs with the paper, and draw their curves",
     "view": "watch agents on a local page, the world they believe in beside the real one",
+    "export": "write a trained agent's episodes as a page, a film, a figure or numbers",
     "worlds": "list the worlds, or draw one",
     "play": "walk a world with the arrow keys",
     "walk": "watch a random walker in every world, with its statistics beside the paper's",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -115,6 +115,14 @@ def record(
     assert subject.world.grid is not None
     stacked = {name: np.stack([arrays[name] for arrays in done]) for name in done[0]}
     return Episodes(meta=subject.meta(), walls=~subject.world.grid.layout.is_free, **stacked)
+
+
+def record_numbered(
+    subject: Subject, seed: int, first: int, count: int, on_episode: Callable[[int], None] = lambda done: None
+) -> Episodes:
+    """Episodes `first`, `first` + 1, ... of a seed; the meta says which they are."""
+    episodes = record(subject, [episode_key(seed, first + i) for i in range(count)], on_episode)
+    return replace(episodes, meta=episodes.meta | {"episode_seed": seed, "first_episode": first})
 
 
 def draws(world: World, key: Array) -> tuple[Array, Array, Int[Array, " S"]]:

@@ -11,6 +11,7 @@ import io
 import json
 import zipfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,15 @@ def read_episodes(data: bytes, source: str) -> Episodes:
         raise NdigoError(f"{source} is damaged") from None
     _check(arrays, meta, source)
     return Episodes(meta=meta, **arrays)
+
+
+def some_episodes(episodes: Episodes, first: int, count: int) -> Episodes:
+    """At most `count` of the episodes, from the index `first` on."""
+    arrays = {name: getattr(episodes, name)[first : first + count] for name in ARRAYS if name != "walls"}
+    meta = dict(episodes.meta)
+    if "first_episode" in meta:
+        meta["first_episode"] += first
+    return replace(episodes, meta=meta, **arrays)
 
 
 def to_json(episodes: Episodes, index: int) -> dict[str, Any]:

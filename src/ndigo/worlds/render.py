@@ -74,7 +74,7 @@ def render_rgb(
         raise NdigoError(f"cell_pixels {cell_pixels}: a cell needs at least 3 pixels to show what is in it")
     grid = _grid(world)
     cells = _background(grid)
-    image = _draw(_lit(cells, _in_view(grid, truth)) if show_view else cells, _things(world, truth), cell_pixels)
+    image = draw_things(lit(cells, _in_view(grid, truth)) if show_view else cells, _things(world, truth), cell_pixels)
     if not show_panel:
         return image
     row, col = _cell(truth.agent)
@@ -89,7 +89,7 @@ def render_rgb(
     ]
     # No taller than the map: a wide view on a small map is drawn with smaller cells.
     panel_pixels = max(3, min(PANEL_SCALE * cell_pixels, len(image) // grid.view))
-    panel = _draw(_lit(crop, np.ones(crop.shape[:2], bool)), things, panel_pixels)
+    panel = draw_things(lit(crop, np.ones(crop.shape[:2], bool)), things, panel_pixels)
     height = max(len(image), len(panel))
     return np.hstack([_centred(part, height) for part in (image, np.zeros((1, cell_pixels, 3), np.uint8), panel)])
 
@@ -183,12 +183,13 @@ def _towards_white(rgb: RGB) -> RGB:
     return r, g, b
 
 
-def _lit(cells: UInt8[np.ndarray, "rows cols 3"], is_lit: Bool[np.ndarray, "rows cols"]) -> np.ndarray:
+def lit(cells: UInt8[np.ndarray, "rows cols 3"], is_lit: Bool[np.ndarray, "rows cols"]) -> np.ndarray:
+    """Cells in view, towards white."""
     lighter = np.rint(cells + SEEN_LIGHT * (255.0 - cells)).astype(np.uint8)
     return np.where(is_lit[..., None], lighter, cells)
 
 
-def _draw(cells: np.ndarray, things: list[tuple[tuple[int, int], RGB, bool]], cell_pixels: int) -> np.ndarray:
+def draw_things(cells: np.ndarray, things: list[tuple[tuple[int, int], RGB, bool]], cell_pixels: int) -> np.ndarray:
     """The cells enlarged, with a square for each object and a diamond for the agent."""
     image = cells.repeat(cell_pixels, axis=0).repeat(cell_pixels, axis=1)
     from_centre = abs(np.arange(cell_pixels) - (cell_pixels - 1) / 2)

@@ -1,0 +1,150 @@
+"""`ndigo export`: a trained agent's episodes as a page, a film, a figure or a file of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ndigo.api import load_trained
+from ndigo.errors import NdigoError
+from ndigo.evaluation.recording import record_numbered
+from ndigo.report.film import Film
+from ndigo.report.movies import find_ffmpeg, write_gif, write_video
+from ndigo.report.snapshots import check_figure, check_steps, write_snapshots
+from ndigo.storage.episodes import load_episodes, save_episodes, some_episodes
+from ndigo.terminal.options import within
+from ndigo.types import Episodes
+
+VIDEO_SCALE = 2  # a video is watched on a whole screen, a GIF inside a page
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Record what a trained agent does, sees and believes, and write it as pages, films, figures and numbers."""
+
+    path: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN|AGENT|EPISODES")]
+    """A run's folder, an agent's file, or episodes recorded before (.npz)."""
+    html: Path | None = None
+    """One self-contained page that plays the episodes in any browser."""
+    video: Path | None = None
+    """A film of the first episode (.mp4)."""
+    gif: Path | None = None
+    """The same, small, as an animated GIF."""
+    figure: tuple[Path, ...] = ()
+    """The world and the belief at chosen steps (.png or .pdf, or both)."""
+    episodes_file: Path | None = None
+    """All that was recorded, as NumPy arrays (.npz; docs/episodes.md)."""
+    episode: int = 0
+    """The first episode; films and figures show this one."""
+    episodes: int = 3
+    """How many episodes the page and the file of episodes get."""
+    seed: int = 0
+    """Same seed, same episodes."""
+    agent: int = 0
+    """Which of a run's agents: 0 is the one of its first seed."""
+    label: str | None = None
+    """What the agent is called; without it, its reward and seed."""
+    steps: tuple[int, ...] = ()
+    """Steps of the figure; without them the first, the first that shows each object, and the last."""
+    until: int | None = None
+    """The last step of a film; without it the episode's."""
+    fps: float | None = None
+    """Steps a second of a film; without it 12 in a GIF and 20 in a video."""
+
+
+def run(args: Arguments) -> None:
+    _check(args)
+    episodes = _recorded(args)
+    num_steps = episodes.meta["num_steps"]
+    check_steps(args.steps, num_steps)
+    if args.until is not None:
+        within("--until", args.until, 1, num_steps)
+    if args.episodes_file is not None:
+        save_episodes(args.episodes_file, episodes)
+        _say(args.episodes_file, f"{_count(len(episodes.keys), 'episode')}")
+    for path in args.figure:
+        write_snapshots(path, episodes, 0, args.steps)
+        _say(path, "figure")
+    for path, write, scale, fps in (
+        (args.gif, write_gif, 1, args.fps or 12),
+        (args.video, write_video, VIDEO_SCALE, args.fps or 20),
+    ):
+        if path is not None:
+            film = Film(episodes, 0, scale=scale, until=args.until)
+            with _bar(path.name, len(film)) as advance:
+                write(path, film, fps, advance)
+            _say(path, f"{_count(len(film), 'frame')}, {film.size[0]} x {film.size[1]}")
+    if args.html is not None:
+        from ndigo.viewer.page import export_html  # with what it needs of the extra `viewer`
+
+        export_html(episodes, args.html)
+        _say(args.html, f"page with {_count(len(episodes.keys), 'episode')}")
+
+
+def _check(args: Arguments) -> None:
+    """Everything that can be refused before the work begins."""
+    outputs = [path for path in (args.html, args.video, args.gif, *args.figure, args.episodes_file) if path is not None]
+    if not outputs:
+        raise NdigoError("name at least one output: --html, --video, --gif, --figure or --episodes-file")
+    for option, path, suffix in (
+        ("--html", args.html, ".html"),
+        ("--video", args.video, ".mp4"),
+        ("--gif", args.gif, ".gif"),
+        ("--episodes-file", args.episodes_file, ".npz"),
+    ):
+        if path is not None and path.suffix.lower() != suffix:
+            raise NdigoError(f"{option} {path}: the name must end in {suffix}")
+    for path in args.figure:
+        check_figure(path)
+    for path in outputs:
+        if path.is_dir():
+            raise NdigoError(f"{path} is a folder; an output is a file")
+    within("--episode", args.episode, 0, 1_000_000)
+    within("--episodes", args.episodes, 1, 1000)
+    within("--seed", args.seed, 0, 2**32 - 1)
+    if args.fps is not None:
+        within("--fps", args.fps, 0.5, 60)
+    if args.video is not None:
+        find_ffmpeg()
+
+
+def _recorded(args: Arguments) -> Episodes:
+    """The episodes asked for: read where they are recorded already, else played now."""
+    if args.path.suffix == ".npz":
+        episodes = load_episodes(args.path)
+        if args.seed or args.agent:
+            raise NdigoError(f"{args.path} is recorded already: --seed and --agent choose what to record")
+        if args.episode >= len(episodes.keys):
+            raise NdigoError(f"--episode {args.episode}: {args.path} has episodes 0 to {len(episodes.keys) - 1}")
+        episodes = some_episodes(episodes, args.episode, args.episodes)
+        return replace(episodes, meta=episodes.meta | ({"label": args.label} if args.label else {}))
+    # Films and figures show one episode.
+    count = args.episodes if args.html or args.episodes_file else 1
+    subject = load_trained(args.path).subject(args.agent, args.label)
+    with _bar("recording (compiling first)", count) as advance:
+        return record_numbered(subject, args.seed, args.episode, count, advance)
+
+
+@contextmanager
+def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal; gives the function that says how much is done."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(32), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _say(path: Path, what: str) -> None:
+    print(f"{path}: {what}, {path.stat().st_size / 1e6:.2f} MB", flush=True)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

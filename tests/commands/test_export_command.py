@@ -1,0 +1,115 @@
+"""`ndigo export`: what is asked for is written, and what cannot be is refused before the work begins."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ndigo.cli import main
+from ndigo.report.film import Film
+from ndigo.report.panels import world_panel
+from ndigo.storage.episodes import load_episodes, save_episodes
+
+ROOT = Path(__file__).parents[2]
+AGENT = str(ROOT / "results/agents/exp1-ndigo-4.safetensors")
+
+
+@pytest.fixture
+def in_folder(tmp_path, monkeypatch, recorded):
+    """An empty folder to write to, beside it a file of two recorded episodes."""
+    save_episodes(tmp_path / "two.npz", recorded)
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_every_output_is_written_and_named(in_folder, capsys):
+    words = ["--gif", "a.gif", "--video", "a.mp4", "--figure", "a.png", "b.pdf", "--episodes-file", "sub/a.npz"]
+    assert main(["export", "../two.npz", *words, "--until", "2", "--steps", "0", "9", "--label", "mine"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [re.sub(r"\d\.\d\d", "x", line) for line in lines] == [
+        "sub/a.npz: 2 episodes, x MB",
+        "a.png: figure, x MB",
+        "b.pdf: figure, x MB",
+        "a.gif: 3 frames, 984 x 502, x MB",
+        "a.mp4: 3 frames, 1966 x 1002, x MB",
+    ]
+    written = sorted(str(path.relative_to(in_folder)) for path in in_folder.rglob("*") if path.is_file())
+    assert written == ["a.gif", "a.mp4", "a.png", "b.pdf", "sub/a.npz"]
+    assert load_episodes(in_folder / "sub/a.npz").meta["label"] == "mine"
+
+
+def test_an_agent_is_recorded_from_the_episode_asked_for(in_folder, recorded, capsys):
+    assert main(["export", AGENT, "--episode", "1", "--episodes", "1", "--episodes-file", "a.npz"]) == 0
+    episodes = load_episodes(in_folder / "a.npz")
+    assert episodes.keys.tolist() == recorded.keys[1:].tolist()
+    np.testing.assert_array_equal(episodes.o[0], recorded.o[1])
+    assert (episodes.meta["first_episode"], episodes.meta["episode_seed"]) == (1, 0)
+    capsys.readouterr()
+    # What is recorded can be exported again, from any of its episodes on.
+    assert main(["export", "../two.npz", "--episode", "1", "--episodes-file", "b.npz"]) == 0
+    assert load_episodes(in_folder / "b.npz").keys.tolist() == episodes.keys.tolist()
+
+
+def test_a_page_is_one_file(in_folder, capsys):
+    assert main(["export", "../two.npz", "--html", "page.html"]) == 0
+    assert capsys.readouterr().out.startswith("page.html: page with 2 episodes, 0.")
+    assert (in_folder / "page.html").read_text().lower().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["two.npz"], "name at least one output: --html, --video, --gif, --figure or --episodes-file"),
+        (["two.npz", "--gif", "a.png"], "--gif a.png: the name must end in .gif"),
+        (["two.npz", "--html", "a"], "--html a: the name must end in .html"),
+        (["two.npz", "--figure", "a.jpg"], "a.jpg: a figure is .png or .pdf"),
+        (["two.npz", "--figure", "a.png", "--steps", "401"], "--steps 401: the episode has steps 0 to 400"),
+        (["two.npz", "--gif", "a.gif", "--until", "401"], "--until 401: must be from 1 to 400"),
+        (["two.npz", "--gif", "a.gif", "--episode", "2"], "--episode 2: ../two.npz has episodes 0 to 1"),
+        (["two.npz", "--gif", "a.gif", "--seed", "1"], "../two.npz is recorded already"),
+        (["two.npz", "--gif", "a.gif", "--episodes", "0"], "--episodes 0: must be from 1 to 1000"),
+        (["two.npz", "--gif", "a.gif", "--fps", "0"], "--fps 0.0: must be from 0.5 to 60"),
+        (["nowhere.npz", "--gif", "a.gif"], "cannot read ../nowhere.npz: No such file"),
+        (["nowhere", "--gif", "a.gif"], "../nowhere cannot be read as an agent"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(words, message, in_folder, capsys):
+    assert main(["export", f"../{words[0]}", *words[1:]]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"ndigo: {message}")
+    assert err.count("\n") == 1
+    assert list(in_folder.iterdir()) == []
+
+
+def test_without_the_videos_package_one_line_says_how_to_get_it(in_folder, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    assert main(["export", "../two.npz", "--video", "a.mp4"]) == 2
+    assert capsys.readouterr().err == "ndigo: a video needs the package imageio-ffmpeg: pip install 'ndigo[video]'\n"
+
+
+def test_the_readmes_picture_is_what_its_command_records(recorded):
+    """Episode 0 of seed 0 of the shipped agent: the world in the picture is the world recorded here."""
+    words = re.search(r"`(ndigo export\s[^`]*discovery\.gif[^`]*)`", (ROOT / "README.md").read_text())
+    assert words is not None
+    command = shlex.split(words[1])
+    assert command == ["ndigo", "export", "results/agents/exp1-ndigo-4.safetensors", *command[3:]]
+    assert command[3:] == ["--gif", "docs/pictures/discovery.gif", "--until", "150"]
+    path = ROOT / "docs/pictures/discovery.gif"
+    assert path.stat().st_size < 1_500_000
+    film = Film(recorded, 0, until=150)
+    x, y = film.world_at
+    with Image.open(path) as gif:
+        assert getattr(gif, "n_frames", 1) == 151
+        for t in (0, 30, 150):
+            gif.seek(t)
+            panel = world_panel(recorded, 0, t, film.cell)
+            shown = np.asarray(gif.convert("RGB"))[y : y + len(panel), x : x + panel.shape[1]]
+            assert abs(shown.astype(int) - panel).mean() < 2
