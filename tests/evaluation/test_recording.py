@@ -107,18 +107,19 @@ def test_same_key_same_recording_for_another_agent_on_the_same_world(shipped, re
     assert (again.objects[0, 0] == recorded.objects[1, 0]).all()
 
 
-def test_a_reward_without_predictions_or_split_fills_the_same_record(shipped, recorded):
-    """ICM: no predictor, one number a step, and networks of its own. Traced, not compiled."""
-    mind, reward = shipped.mind, make_reward("icm")
-    model = eqx.tree_at(lambda m: m.predictor, mind.model, None)
-    curiosity = jax.eval_shape(reward.init, jax.random.key(0), model)
-    networks = {"model": model, "q": mind.q, "probe": mind.probe, "reward_params": curiosity}
-    icm = subject(shipped.world, reward, **networks, about={})
-    assert icm.meta()["num_ahead"] == 0
-    for name, array in jax.eval_shape(icm.run, icm.mind, episode_key(0, 0)).items():
-        expected = getattr(recorded, name)[0]
+@pytest.mark.parametrize("name", ["icm", "pg", "ig"])
+def test_every_kind_of_reward_fills_the_same_record(name, shipped, recorded):
+    """Without predictions and with networks of its own, with a memory, of whole episodes. Traced, not compiled."""
+    mind, reward = shipped.mind, make_reward(name)
+    model = eqx.tree_at(lambda m: m.predictor, mind.model, None) if reward.trains_belief else mind.model
+    own = jax.eval_shape(reward.init, jax.random.key(0), model)
+    networks = {"model": model, "q": mind.q, "probe": mind.probe, "reward_params": own}
+    other = subject(shipped.world, reward, **networks, about={})
+    assert other.meta()["num_ahead"] == (0 if name == "icm" else 10)
+    for field, array in jax.eval_shape(other.run, other.mind, episode_key(0, 0)).items():
+        expected = getattr(recorded, field)[0]
         assert array.dtype == expected.dtype
-        assert array.shape == ((401, 0, 5, 5, 3) if name == "ahead" else expected.shape)
+        assert array.shape == ((401, 0, 5, 5, 3) if (name, field) == ("icm", "ahead") else expected.shape)
 
 
 def test_an_agent_that_learned_no_policy_draws_its_actions(shipped):

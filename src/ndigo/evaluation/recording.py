@@ -180,6 +180,7 @@ def _episode(world: World, reward: IntrinsicReward, mind: Mind, key: Array) -> d
         q_state=jnp.zeros(mind.q.core.size),
         start=jnp.int32(0),
         cells=cells,
+        r_tc=None if reward.on_episode is None else reward.on_episode(world)(a_t, o_t),
     )
     b_t, paid = pay(reward, mind, window)
     r_tc = jnp.zeros((S, len(world.channels))) if paid.r_tc is None else paid.r_tc

@@ -176,9 +176,11 @@ def _look(subject: Subject, mind: Mind, before: Live, random_a: Array) -> tuple[
         q_state=jnp.zeros(mind.q.core.size),
         start=t - at,
         cells=jnp.zeros((M + 1, 0), jnp.int32),
+        r_tc=None if reward.on_episode is None else jnp.zeros((M, len(world.channels))),
     )
     _, paid = pay(reward, mind, window)
-    is_known = (t > 0) & paid.is_known[at - 1]
+    # A reward of whole episodes stays unknown while one is being played.
+    is_known = (t > 0) & paid.is_known[at - 1] & (reward.on_episode is None)
     r_tc = jnp.zeros((M, len(world.channels))) if paid.r_tc is None else paid.r_tc
     ahead = jnp.zeros((0, *world.shape), jnp.uint8)
     if K:
