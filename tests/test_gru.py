@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from reference.gru import gru
 
-from ndigo.gru import MANY, ROWS, backward_kernel, backward_scan, forward_kernel, forward_scan, rows_per_program
+from ndigo.gru import (
+    MANY,
+    ROWS,
+    backward_kernel,
+    backward_scan,
+    forward_kernel,
+    forward_scan,
+    rows_per_program,
+    unroll_keeping,
+    unroll_recomputing,
+)
 
 T, D = 5, 16
 # bfloat16 keeps 8 bits; both forms round the same factors, but sum them in another order.
@@ -38,6 +48,17 @@ def test_the_kernel_gives_the_gradients_of_the_scan(B, dtype):
     _, backward = inputs(B, dtype)
     for kernel, scan in zip(backward_kernel(*backward, interpret=True), backward_scan(*backward), strict=True):
         np.testing.assert_allclose(kernel, scan, atol=TOLERANCE[dtype] * float(jnp.abs(scan).max()))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_gates_kept_and_gates_recomputed_give_the_same_gradients(dtype):
+    forward, (dh_t, *_) = inputs(ROWS, dtype)
+    (h_t, back), (expected, back_recomputing) = jax.vjp(unroll_keeping, *forward), jax.vjp(unroll_recomputing, *forward)
+    np.testing.assert_allclose(h_t, expected, atol=TOLERANCE[dtype])
+    for ours, theirs in zip(back(dh_t), back_recomputing(dh_t), strict=True):
+        assert ours.dtype == theirs.dtype
+        ours, theirs = (np.asarray(x, np.float32) for x in (ours, theirs))
+        np.testing.assert_allclose(ours, theirs, atol=TOLERANCE[dtype] * np.abs(theirs).max())
 
 
 def test_the_kernel_equals_a_float64_loop():

@@ -1,16 +1,14 @@
-"""The recurrent unroll: one function, two implementations that a test holds equal.
+"""The recurrent unroll: one function, three implementations that tests hold equal.
 
     r, u = sigmoid(x_r + h W_r), sigmoid(x_u + h W_u)
     n    = tanh(x_n + r * (h W_n))
     h'   = u * h + (1 - u) * n
 
-On a GPU a Pallas kernel keeps W on chip and the state in registers for the whole window; elsewhere, and
-where shapes do not suit the kernel, `lax.scan` does the same. The state is float32 throughout; products
-are taken in W's type and summed in float32.
-
-Backward, every gate is recomputed in one product over all steps, and W's gradient is one product after
-the loop; only dh, D numbers a stream, runs through time. Automatic differentiation would add a [D, 3D]
-gradient at every step and keep every gate.
+On a GPU a Pallas kernel keeps W on chip and the state in registers for the whole window; on the way back every gate
+is recomputed in one product over all steps, because memory is what a GPU waits for. Where shapes or types do not suit
+the kernel, `lax.scan` keeps every gate instead: a CPU waits for arithmetic. Either way W's gradient is one product
+after the loop; automatic differentiation would add a [D, 3D] gradient at every step. The state is float32 throughout;
+products are taken in W's type and summed in float32.
 """
 
 from __future__ import annotations
@@ -48,14 +46,60 @@ def gru_step(x: Float[Array, "... 3*D"], weight: Float[Array, "D 3*D"], h: Float
     return u * h + (1 - u) * n
 
 
-@jax.custom_vjp
 def gru_unroll(x_t: Float[Array, "T B 3*D"], weight: Float[Array, "D 3*D"], h_0: Float[Array, "B D"]) -> Array:
     """The state after each input: [T, B, D]."""
-    return _by_device(forward_kernel, forward_scan, x_t, weight, h_0)
+    D = weight.shape[0]
+    is_tiled = x_t.shape[1] % ROWS == 0 and D in (16, 32, 64, 128)
+    fits_on_chip = weight.dtype == jnp.bfloat16  # 128 x 384 numbers of 2 bytes do, of 4 bytes do not
+    return (unroll_recomputing if is_tiled and fits_on_chip else unroll_keeping)(x_t, weight, h_0)
+
+
+@jax.custom_vjp
+def unroll_keeping(x_t: Array, weight: Array, h_0: Array) -> Array:
+    """By a scan that keeps its gates for the way back."""
+    return forward_scan(x_t, weight, h_0)
+
+
+def _keep(x_t, weight, h_0):
+    def body(h, x):
+        r, u, n, h_n = gates(x, project(h, weight))
+        h = u * h + (1 - u) * n
+        return h, (h, r, u, n, h_n)
+
+    h_t, *kept = lax.scan(body, h_0, x_t, unroll=_unroll(len(x_t)))[1]
+    return h_t, (jnp.zeros(0, x_t.dtype), weight, h_0, h_t, *kept)
+
+
+def _backward_keeping(saved, dh_t):
+    like_x, weight, h_0, h_t, *kept = saved
+    h_tm1 = jnp.concatenate([h_0[None], h_t[:-1]])
+
+    def body(dh, step):
+        dh_out, h, r, u, n, h_n = step
+        dh = dh + dh_out
+        dn = dh * (1 - u) * (1 - n * n)
+        du = dh * (h - n) * u * (1 - u)
+        dr = dn * h_n * r * (1 - r)
+        dhw = jnp.concatenate([dr, du, dn * r], axis=-1)
+        return dh * u + project(dhw, weight.T), (dhw, dn)
+
+    steps = (dh_t, h_tm1, *kept)
+    dh_0, (dhw, dn) = lax.scan(body, jnp.zeros_like(h_0), steps, reverse=True, unroll=_unroll(len(dh_t)))
+    dx = jnp.concatenate([dhw[..., : -h_0.shape[-1]], dn], axis=-1)
+    return dx.astype(like_x.dtype), _weight_gradient(h_tm1, dhw, weight.dtype), dh_0
+
+
+unroll_keeping.defvjp(_keep, _backward_keeping)
+
+
+@jax.custom_vjp
+def unroll_recomputing(x_t: Array, weight: Array, h_0: Array) -> Array:
+    """By the kernel where there is a GPU for it; what else runs it does the same in a scan."""
+    return lax.platform_dependent(x_t, weight, h_0, cuda=forward_kernel, default=forward_scan)
 
 
 def _save(x_t, weight, h_0):
-    h_t = gru_unroll(x_t, weight, h_0)
+    h_t = unroll_recomputing(x_t, weight, h_0)
     return h_t, (x_t, weight, h_0, h_t)
 
 
@@ -69,25 +113,19 @@ def _backward(saved, dh_t):
     per_u = (h_tm1 - n) * u * (1 - u)
     per_r = per_n * h_n * r * (1 - r)
     per_hw = jnp.concatenate([per_r, per_u, per_n * r], axis=-1).astype(low)
-    dh, dh_0 = _by_device(backward_kernel, backward_scan, dh_t, weight, u.astype(low), per_hw)
+    dh, dh_0 = lax.platform_dependent(dh_t, weight, u.astype(low), per_hw, cuda=backward_kernel, default=backward_scan)
     dhw = (jnp.concatenate([dh] * 3, axis=-1) * per_hw).astype(low)
     dx = jnp.concatenate([dhw[..., : -dh.shape[-1]], (dh * per_n).astype(low)], axis=-1)
-    flat = h_tm1.reshape(-1, h_tm1.shape[-1]).astype(low)
-    dweight = jnp.matmul(flat.T, dhw.reshape(-1, dhw.shape[-1]), preferred_element_type=jnp.float32)
-    return dx.astype(x_t.dtype), dweight.astype(low), dh_0
+    return dx.astype(x_t.dtype), _weight_gradient(h_tm1, dhw, low), dh_0
 
 
-gru_unroll.defvjp(_save, _backward)
+unroll_recomputing.defvjp(_save, _backward)
 
 
-def _by_device(kernel: Any, scan: Any, x_t: Array, weight: Array, *rest: Array) -> Any:
-    """The kernel on an NVIDIA GPU, the scan elsewhere and for what the kernel does not take."""
-    D = weight.shape[0]
-    is_tiled = x_t.shape[1] % ROWS == 0 and D in (16, 32, 64, 128)
-    fits_on_chip = weight.dtype == jnp.bfloat16  # 128 x 384 numbers of 2 bytes do, of 4 bytes do not
-    if is_tiled and fits_on_chip:
-        return lax.platform_dependent(x_t, weight, *rest, cuda=kernel, default=scan)
-    return scan(x_t, weight, *rest)
+def _weight_gradient(h_tm1: Array, dhw: Array, dtype: Any) -> Array:
+    """All steps and streams in one product."""
+    flat, dflat = (x.reshape(-1, x.shape[-1]).astype(dtype) for x in (h_tm1, dhw))
+    return jnp.matmul(flat.T, dflat, preferred_element_type=jnp.float32).astype(dtype)
 
 
 def forward_scan(x_t: Array, weight: Array, h_0: Array) -> Array:
