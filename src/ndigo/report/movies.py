@@ -26,16 +26,15 @@ LAST_SECONDS = 2.0  # a GIF rests on its last frame before it starts again
 def write_gif(path: Path, film: Film, fps: float, on_frame: Callable[[int], None] = lambda done: None) -> None:
     """The film as a GIF that repeats for ever."""
     palette = _palette(film)
-    frames = []
-    for t in range(len(film)):
-        # No dithering: it would flicker, and every flickering pixel is a byte.
-        frames.append(Image.fromarray(film.frame(t)).quantize(palette=palette, dither=Image.Dither.NONE))
+
+    def picture(t: int) -> Image.Image:
         on_frame(t + 1)
-    times = [round(1000 / fps)] * (len(frames) - 1) + [round(1000 * max(LAST_SECONDS, 1 / fps))]
-    data = io.BytesIO()
-    frames[0].save(
-        data, "GIF", save_all=True, append_images=frames[1:], duration=times, loop=0, optimize=True, disposal=1
-    )
+        # No dithering: it would flicker, and every flickering pixel is a byte.
+        return Image.fromarray(film.frame(t)).quantize(palette=palette, dither=Image.Dither.NONE)
+
+    times = [round(1000 / fps)] * (len(film) - 1) + [round(1000 * max(LAST_SECONDS, 1 / fps))]
+    data, others = io.BytesIO(), map(picture, range(1, len(film)))
+    picture(0).save(data, "GIF", save_all=True, append_images=others, duration=times, loop=0, optimize=True, disposal=1)
     make_folder(path.parent)
     write_whole(path, data.getvalue())
 
