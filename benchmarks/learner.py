@@ -1,141 +1,135 @@
-"""Times the learner on this machine's device: collection, one joint update and its parts, evaluation.
+"""One joint update, one seed, beside a plain PyTorch version of the same update, in one run on this machine's CPU.
 
-    python benchmarks/learner.py                                   # the preset for this device
-    python benchmarks/learner.py --preset gpu --seeds 10 --batch 32 --json learner.json
+    python benchmarks/learner.py                 # 32 windows of 100 steps, the sizes of the preset `gpu`, float32
+    python benchmarks/learner.py --rounds 5 --json learner.json
 
-Each figure is the median over repeats after one call that compiles, with the device synchronised; the
-spread is the range of the middle half. `kernel` and `scan` are the two forms of the recurrent unroll.
+The two take turns, each in a process of its own (PyTorch in an environment of its own under `.bench/`), so that a
+disturbance meets both; every figure is the median over all rounds. `ndigo bench` has the parts of ours.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
-import time
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+import venv
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from ndigo import gru
-from ndigo.config import Config, preset
-from ndigo.experiments import EXPERIMENTS
-from ndigo.model import prediction_loss
-from ndigo.networks import lower
-from ndigo.rewards import make_reward
-from ndigo.training.trainer import Trainer, TrainState, make_trainer
+ROOT = Path(__file__).parents[1]
+ENVIRONMENT = ROOT / ".bench" / "torch"
+TORCH = "torch==2.13.0"
+SIZES = ROOT / ".bench" / "learner_sizes.json"
 
 
-def timed(call: Callable[[], Any], repeats: int) -> dict[str, float]:
-    """Seconds to the first answer, then milliseconds: median and middle half."""
-    began = time.perf_counter()
-    jax.block_until_ready(call())
-    first = time.perf_counter() - began
-    times = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        jax.block_until_ready(call())
-        times.append(1e3 * (time.perf_counter() - began))
-    low, median, high = np.percentile(times, [25, 50, 75])
-    return {"first_s": first, "ms": float(median), "low_ms": float(low), "high_ms": float(high)}
+def ours(batch: int, repeats: int) -> dict[str, Any]:
+    """Called in a process of its own: our update on a window drawn from a real replay."""
+    import jax
+
+    from ndigo.config import preset
+    from ndigo.experiments import EXPERIMENTS
+    from ndigo.rewards import make_reward
+    from ndigo.training.floor import measure_rates, update_floor
+    from ndigo.training.learner import make_learner
+    from ndigo.training.timing import timed
+    from ndigo.training.trainer import make_trainer
+
+    config = preset("gpu", seeds=1, batch=batch, precision="float32", replay_steps=20_000, updates_per_round=1)
+    world, reward = EXPERIMENTS["exp1"].world, make_reward("ndigo-4")
+    trainer = make_trainer(config, world, reward)
+    state = trainer.init(jax.random.key(0))
+    rows = jax.tree.map(lambda x: x[0], state.rows)
+    window = jax.jit(trainer.sample)(jax.random.key(1), rows)
+    learner_state = [jax.tree.map(lambda x: x[0], state.learner)]
+    step = jax.jit(make_learner(config, world, reward).update, donate_argnums=1)
+
+    def update() -> Any:
+        learner_state[0], numbers = step(jax.random.key(2), learner_state[0], window)
+        return numbers
+
+    times = [timed(update, 1) for _ in range(repeats)]
+    num_params = sum(x.size for x in jax.tree.leaves(learner_state[0].params))
+    cost, rates = update_floor(config, world, reward, num_params), measure_rates("float32")
+    return {"ms": [t.ms for t in times], "floor_ms": 1e3 * cost.seconds(rates), "operations": cost.operations}
 
 
-def time_rounds(config: Config, repeats: int) -> tuple[dict[str, dict[str, float]], Trainer, TrainState]:
-    """A round with 1 and with 9 updates: their difference is eight updates, the rest is collection."""
-    experiment = EXPERIMENTS[config.world]
-    rows, trainers = {}, {}
-    for updates in (1, 9):
-        settings = {**vars(config), "rounds_per_chunk": 1, "updates_per_round": updates}
-        trainers[updates] = trainer = make_trainer(Config(**settings), experiment.world, make_reward(config.reward))
-        state = [trainer.init(jax.random.key(0))]
+def sizes(batch: int, repeats: int) -> dict[str, int]:
+    """What the PyTorch version needs to know."""
+    from ndigo.config import preset
+    from ndigo.experiments import EXPERIMENTS
+    from ndigo.model import make_likelihood
 
-        def one_round(trainer: Trainer = trainer, state: list[TrainState] = state) -> Any:
-            state[0], numbers = trainer.run_chunk(state[0])
-            return numbers
+    config, world = preset("gpu"), EXPERIMENTS["exp1"].world
+    assert world.map_shape is not None
+    V, _, C = world.shape
+    return {
+        "view": V,
+        "channels": C,
+        "actions": world.num_actions,
+        "objects": len(world.objects),
+        "cells": world.map_shape[0] * world.map_shape[1],
+        "outputs": make_likelihood("categorical", V, [c.kind for c in world.channels]).num_outputs,
+        "filters": config.num_filters,
+        "features": config.num_features,
+        "belief": config.belief_size,
+        "hidden": config.predictor_hidden,
+        "head": config.head_hidden,
+        "probe": config.probe_hidden,
+        "ahead": config.num_ahead,
+        "horizon": 4,
+        "window": config.window,
+        "stride": config.probe_stride,
+        "batch": batch,
+        "threads": len(os.sched_getaffinity(0)),
+        "warm_up": 2,
+        "repeats": repeats,
+    }
 
-        rows[updates] = timed(one_round, repeats)
-        last = state[0]
-    update = {name: (rows[9][name] - rows[1][name]) / 8 for name in ("ms", "low_ms", "high_ms")}
-    collect = {name: rows[1][name] - update[name] for name in update}
-    compiled = {"first_s": rows[9]["first_s"]}
-    return {"collect": collect, "update": update | compiled}, trainers[9], last
 
-
-def time_parts(config: Config, trainer: Trainer, state: TrainState, repeats: int) -> dict[str, dict[str, float]]:
-    """The parts of an update, each with its gradient and alone, so that they add up to more than the whole."""
-    keys = jax.random.split(jax.random.key(1), config.seeds)
-    window = jax.jit(jax.vmap(trainer.sample))(keys, state.rows)
-    params = lower(state.learner.params, config.precision)
-    z_t = jax.jit(jax.vmap(lambda p, w: p.model.core.encoder(w.o_t)))(params, window)
-    b_t = jax.jit(jax.vmap(lambda p, w, z: p.model.core.unroll(z, w.a_tm1, w.belief)))(params, window, z_t)
-
-    def encoder(p, w, z, b):
-        return p.model.core.encoder(w.o_t).astype(jnp.float32).sum()
-
-    def unroll(p, w, z, b):
-        return p.model.core.unroll(z, w.a_tm1, w.belief).sum()
-
-    def predictor(p, w, z, b):
-        return prediction_loss(p.model.losses(b[:-1], w.a_t, w.o_t[1:]))
-
-    parts = {}
-    for part in (encoder, unroll, predictor):
-        gradient = jax.jit(jax.vmap(jax.grad(part)))
-        parts[f"{part.__name__} and gradient"] = timed(lambda f=gradient: f(params, window, z_t, b_t), repeats)
-    x_t = jax.jit(jax.vmap(lambda p, w, z: p.model.core.inputs(z, w.a_tm1)))(params, window, z_t)
-    weight, h_0 = params.model.core.gru.weight, window.belief
-    forms = {"scan": gru.forward_scan}
-    if jax.default_backend() == "gpu":
-        forms["kernel"] = gru.forward_kernel
-    for name, form in forms.items():
-        run = jax.jit(jax.vmap(form))
-        parts[f"unroll by {name}, forward"] = timed(lambda f=run: f(x_t, weight, h_0), repeats)
-    parts["evaluation"] = timed(lambda: trainer.evaluate(state.learner.params, keys[0]), max(repeats // 3, 1))
-    return parts
+def call(command: list[str]) -> dict[str, Any]:
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
 
 
 def main() -> None:
-    is_gpu = jax.default_backend() == "gpu"
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--preset", default="gpu" if is_gpu else "cpu")
-    parser.add_argument("--world", default="exp1")
-    parser.add_argument("--reward", default="ndigo-4")
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--batch", type=int)
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--json", type=Path)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batch", type=int, default=32, help="windows in an update")
+    parser.add_argument("--repeats", type=int, default=7, help="timed updates of each in a round")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each")
+    parser.add_argument("--json", type=Path, help="where the figures go")
+    parser.add_argument("--ours", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    changes = {name: value for name, value in vars(args).items() if name in ("seeds", "batch") and value}
-    config = preset(args.preset, world=args.world, reward=args.reward, **changes)
-    rows, trainer, state = time_rounds(config, args.repeats)
-    rows |= time_parts(config, trainer, state, args.repeats)
-    per_update = config.seeds * config.batch * config.window
-    per_round = config.seeds * config.actors * EXPERIMENTS[config.world].world.num_steps
-    device = jax.devices()[0]
-    peak = (device.memory_stats() or {}).get("peak_bytes_in_use")
-    table = Table(title=f"{config.seeds} seeds x {config.batch} windows x {config.window} steps, {config.predictor}")
-    for column in ("part", "ms", "middle half", "first call, s"):
-        table.add_column(column, justify="left" if column == "part" else "right")
-    for name, row in rows.items():
-        first = f"{row['first_s']:.1f}" if "first_s" in row else ""
-        table.add_row(name, f"{row['ms']:.2f}", f"{row['low_ms']:.2f} to {row['high_ms']:.2f}", first)
-    console = Console()
-    console.print(table)
-    console.print(f"{per_update / rows['update']['ms']:,.0f} thousand transitions trained a second,")
-    console.print(
-        f"{per_round / rows['collect']['ms']:,.0f} thousand steps collected a second, on {device.device_kind};"
+    if args.ours:
+        print(json.dumps(ours(args.batch, args.repeats)))
+        return
+    python = ENVIRONMENT / "bin" / "python"
+    if not python.exists():
+        print(f"installing {TORCH} under {ENVIRONMENT.relative_to(ROOT)} ...", flush=True)
+        venv.create(ENVIRONMENT, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", TORCH, "numpy"], check=True)
+    SIZES.write_text(json.dumps(sizes(args.batch, args.repeats)))
+    told: dict[str, list[float]] = {"ndigo": [], "PyTorch, eager": []}
+    floor, load = {}, os.getloadavg()[0]
+    mine = [sys.executable, __file__, "--ours", "--batch", str(args.batch), "--repeats", str(args.repeats)]
+    for i in range(args.rounds):
+        floor = call(mine)
+        told["ndigo"] += floor["ms"]
+        told["PyTorch, eager"] += call([str(python), str(ROOT / "benchmarks" / "torch_learner.py"), str(SIZES)])["ms"]
+        print(f"round {i + 1} of {args.rounds}", flush=True)
+    medians = {name: float(np.median(ms)) for name, ms in told.items()}
+    for name, ms in told.items():
+        low, high = np.percentile(ms, [25, 75])
+        print(f"{name:<16} {medians[name]:7.1f} ms   middle half {low:.1f} to {high:.1f}")
+    ratio, over_floor = medians["PyTorch, eager"] / medians["ndigo"], medians["ndigo"] / floor["floor_ms"]
+    print(
+        f"ndigo is {ratio:.2f} times as fast, and takes {over_floor:.1f} times its floor of {floor['floor_ms']:.0f} ms"
     )
-    console.print(
-        f"jax {jax.__version__}, Python {platform.python_version()}" + (f", peak {peak / 1e9:.1f} GB" if peak else "")
-    )
+    print(f"load {load:.1f} before and {os.getloadavg()[0]:.1f} after, {len(os.sched_getaffinity(0))} cores")
     if args.json:
-        args.json.write_text(json.dumps({"config": vars(config), "device": device.device_kind, "rows": rows}, indent=1))
+        args.json.write_text(json.dumps({"ms": told, **floor, "load_before": load}, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,94 @@
+"""`ndigo bench`: how fast this machine trains, part by part, and how far from its floor."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+from rich.console import Console
+from rich.table import Table
+
+from ndigo.api import default_preset
+from ndigo.config import preset as config_of_preset
+from ndigo.errors import NdigoError
+from ndigo.experiments import find_world
+from ndigo.rewards import make_reward
+from ndigo.terminal.options import within
+from ndigo.training.timing import Timings, measure
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Time collection, the update and its parts on this device."""
+
+    experiment: str = "exp1"
+    """An experiment or a world."""
+    reward: str = "ndigo-4"
+    """What is paid."""
+    preset: str = ""
+    """cpu, gpu or paper; without it, the one for this device."""
+    seeds: tuple[int, ...] = (1, 10)
+    """Numbers of seeds side by side; a table for each."""
+    batch: int = 0
+    """Windows in an update; 0 keeps the preset's."""
+    repeats: int = 9
+    """Timed calls behind each median."""
+    json: Path | None = None
+    """Where the figures go as JSON too."""
+
+
+def run(args: Arguments) -> None:
+    within("--repeats", args.repeats, 1, 10_000)
+    within("--batch", args.batch, 0, 100_000)
+    if not args.seeds:
+        raise NdigoError("--seeds: at least one number")
+    for seeds in args.seeds:
+        within("--seeds", seeds, 1, 10_000)
+    if args.json is not None and not args.json.parent.is_dir():
+        raise NdigoError(f"--json {args.json}: there is no folder {args.json.parent}")
+    world, reward = find_world(args.experiment), make_reward(args.reward)
+    changes: dict[str, Any] = {"batch": args.batch} if args.batch else {}
+    console, told = Console(), []
+    for seeds in args.seeds:
+        config = config_of_preset(
+            args.preset or default_preset(), world=args.experiment, reward=args.reward, seeds=seeds, **changes
+        )
+        with console.status(f"{seeds} seeds: compiling and timing"):
+            timings = measure(config, world, reward, args.repeats)
+        console.print(table(timings, f"{seeds} seeds x {config.batch} windows x {config.window} steps"))
+        console.print(summary(timings), highlight=False, soft_wrap=True)
+        told.append({"config": dataclasses.asdict(config), **dataclasses.asdict(timings)})
+    device = jax.devices()[0].device_kind
+    console.print(f"{device}, jax {jax.__version__}, Python {platform.python_version()}", highlight=False)
+    if args.json:
+        versions = {"jax": jax.__version__, "python": platform.python_version()}
+        args.json.write_text(json.dumps({"device": device, "versions": versions, "runs": told}, indent=1))
+
+
+def table(timings: Timings, title: str) -> Table:
+    rows = Table(title=title)
+    rows.add_column("part")
+    for column in ("ms", "middle half", "first call, s"):
+        rows.add_column(column, justify="right")
+    for name, t in timings.parts.items():
+        first = "" if t.first_s is None else f"{t.first_s:.1f}"
+        rows.add_row(name, f"{t.ms:.2f}", f"{t.low:.2f} to {t.high:.2f}", first)
+    return rows
+
+
+def summary(timings: Timings) -> str:
+    trained, collected = timings.transitions_per_s["trained"], timings.transitions_per_s["collected"]
+    peak = "" if timings.peak_bytes is None else f"; peak memory {timings.peak_bytes / 1e9:.2f} GB"
+    update = timings.parts["update"].ms
+    return (
+        f"{trained:,.0f} transitions trained and {collected:,.0f} collected a second{peak}\n"
+        f"floor of an update {timings.floor_ms:.2f} ms: {timings.operations / 1e9:.1f} G operations at "
+        f"{timings.rates.operations / 1e9:,.0f} G/s, "
+        f"{timings.bytes / 1e9:.2f} GB at {timings.rates.bytes / 1e9:,.0f} GB/s; "
+        f"it takes {update / timings.floor_ms:.1f} times that"
+    )
