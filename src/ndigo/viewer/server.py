@@ -97,8 +97,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(app: App, listener: socket.socket) -> None:
-    """Runs until Ctrl-C."""
+def make_server(app: App) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -109,8 +108,13 @@ def serve(app: App, listener: socket.socket) -> None:
         ws_per_message_deflate=False,  # frames go to the same machine: compressing costs more than sending
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
+    return uvicorn.Server(config)
+
+
+def serve(app: App, listener: socket.socket) -> None:
+    """Runs until Ctrl-C."""
     try:
-        uvicorn.Server(config).run(sockets=[listener])
+        make_server(app).run(sockets=[listener])
     except KeyboardInterrupt:
         pass  # how one ends a server
     finally:

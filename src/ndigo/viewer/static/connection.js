@@ -4,7 +4,8 @@ const FIRST_WAIT = 500; // milliseconds; doubles with each failure
 const LONGEST_WAIT = 8000;
 
 /**
- * `onhello(message)` hears the server's first word on every connection; `onstate(text)` what to show, "" when all is well.
+ * `onhello(message)` hears the server's first word on every connection, `onstate(text)` what to show of its state: ""
+ * when all is well.
  */
 export function connect(url, { onhello, onstate }) {
   const waiting = new Map(); // number of a request -> how to answer it

@@ -1,7 +1,7 @@
 /** The bar above the panes (what is watched) and the bar below (how it runs). */
 
 import { css } from "./colours.js";
-import { icon, iconButton, make, setOptions, setText } from "./dom.js";
+import { button, icon, iconButton, make, setOptions, setText } from "./dom.js";
 
 export const SPEEDS = [1, 2, 4, 8, 15, 30, 60];
 export const MODES = { watch: "Watch", wheel: "Take the wheel", drop: "Move an object" };
@@ -14,8 +14,9 @@ function field(label, ...controls) {
 
 export function makeTopBar(actions, isLive) {
   const world = make("select", { onchange: () => actions.chooseWorld(world.value) });
-  const episode = make("input", { type: "number", min: "0", step: "1", onchange: () => actions.chooseEpisode(Number(episode.value)) });
-  const compare = make("button", { type: "button", "aria-pressed": "false", onclick: actions.compare }, icon("compare"), "Compare");
+  const episode = make("input", { type: "number", min: "0", step: "1" });
+  episode.addEventListener("change", () => actions.chooseEpisode(Number(episode.value)));
+  const compare = button(actions.compare, { "aria-pressed": "false" }, icon("compare"), "Compare");
   const state = make("span", { class: "state", role: "status" });
   const element = make(
     "header",
@@ -33,7 +34,7 @@ export function makeTopBar(actions, isLive) {
     make("span", { class: "gap" }),
     state,
     iconButton("theme", "Dark or light", actions.theme),
-    make("button", { type: "button", class: "icon", "aria-label": "Help", title: "Help (?)", onclick: actions.help }, "?"),
+    iconButton("?", "Help", actions.help),
   );
 
   /** view: {worlds, world, episode, lastEpisode, isComparing, canCompare}. */
@@ -51,13 +52,14 @@ export function makeTopBar(actions, isLive) {
 export function makeTransport(actions, isLive) {
   const play = iconButton("play", "Play", actions.toggle);
   const time = make("output", { class: "time", "aria-live": "off" });
-  const speed = make("select", { "aria-label": "Steps a second", title: "Steps a second (+ and −)", onchange: () => actions.setSpeed(Number(speed.value)) });
+  const speed = make("select", { "aria-label": "Steps a second", title: "Steps a second (+ and −)" });
+  speed.addEventListener("change", () => actions.setSpeed(Number(speed.value)));
   setOptions(speed, SPEEDS.map((s) => ({ value: s, label: `${s}/s` })), 8);
   const modes = Object.entries(MODES).map(([mode, label]) =>
-    make("button", { type: "button", "data-mode": mode, "aria-pressed": "false", onclick: () => actions.setMode(mode) }, label),
+    button(() => actions.setMode(mode), { "data-mode": mode, "aria-pressed": "false" }, label),
   );
   const walks = Object.entries(WALKS).map(([name, sign]) =>
-    make("button", { type: "button", class: "icon", "aria-label": name === "stay" ? "stay" : `walk ${name}`, onclick: () => actions.walk(name) }, sign),
+    iconButton(sign, name === "stay" ? "stay" : `walk ${name}`, () => actions.walk(name)),
   );
   const pad = make("div", { class: "pad", role: "group", "aria-label": "Walk" }, ...walks);
   const objects = make("div", { class: "group objects", role: "group", "aria-label": "Object to move" });
@@ -91,9 +93,9 @@ export function makeTransport(actions, isLive) {
       play.title = view.isPlaying ? "Pause (space)" : "Play (space)";
     }
     if (speed.value !== String(view.speed)) speed.value = String(view.speed);
-    for (const button of modes) {
-      const isOn = String(button.dataset.mode === view.mode);
-      if (button.getAttribute("aria-pressed") !== isOn) button.setAttribute("aria-pressed", isOn);
+    for (const choice of modes) {
+      const isOn = String(choice.dataset.mode === view.mode);
+      if (choice.getAttribute("aria-pressed") !== isOn) choice.setAttribute("aria-pressed", isOn);
     }
     pad.hidden = view.mode !== "wheel";
     objects.hidden = view.mode !== "drop";
@@ -104,13 +106,13 @@ export function makeTransport(actions, isLive) {
       ...things.map((object, i) => {
         const swatch = make("span", { class: "swatch" }, object.label);
         swatch.style.background = css(object.colour);
-        return make("button", { type: "button", "aria-pressed": "false", onclick: () => actions.chooseObject(i) }, swatch, object.name);
+        return button(() => actions.chooseObject(i), { "aria-pressed": "false" }, swatch, object.name);
       }),
     );
   }
 
   function chooseObject(i) {
-    [...objects.children].forEach((button, j) => button.setAttribute("aria-pressed", String(i === j)));
+    [...objects.children].forEach((choice, j) => choice.setAttribute("aria-pressed", String(i === j)));
   }
 
   return { element, update, shape, chooseObject, say: (text) => setText(hint, text) };

@@ -36,9 +36,13 @@ export function icon(name) {
   return svg;
 }
 
-/** A button that shows an icon and is read as `label`. */
-export function iconButton(name, label, onclick) {
-  return make("button", { type: "button", class: "icon", "aria-label": label, title: label, onclick }, icon(name));
+export function button(onclick, attributes, ...children) {
+  return make("button", { type: "button", onclick, ...attributes }, ...children);
+}
+
+/** A button that shows an icon or a sign, and is read as `label`. */
+export function iconButton(sign, label, onclick) {
+  return button(onclick, { class: "icon", "aria-label": label, title: label }, sign in ICONS ? icon(sign) : sign);
 }
 
 /** Writes text only where it differs: an untouched node costs no layout. */

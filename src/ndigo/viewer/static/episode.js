@@ -77,7 +77,7 @@ export function makeEpisode(meta, walls, sizes, fields, length) {
     version: 0, // grows when frames that were known change
     hands: new Uint8Array(sizes.T), // what a person did at a frame: 1 walked, 2 moved an object
     at,
-    /** The action whose repetition a live agent's `ahead` supposes, by frame; none where the actions taken are known. */
+    /** By frame, the action whose repetition a live agent's `ahead` supposes; null where `ahead` knows the actions. */
     supposed: null,
     /** Takes in a live frame at its t. What came after it is forgotten. */
     put(frame) {

@@ -1,4 +1,4 @@
-/** A canvas divided into cells, and the marks that stand in them. Sizes are read when they change, never while drawing. */
+/** A canvas divided into cells, and the marks in them. Sizes are read when they change, never while drawing. */
 
 import { css } from "./colours.js";
 

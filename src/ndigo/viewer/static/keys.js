@@ -1,33 +1,43 @@
 /** What every key does, in one table: it is both the key map and the help. */
 
-import { make } from "./dom.js";
+import { button, make } from "./dom.js";
 
-// [modes or null for all, keys, what the help prints for them, what they do, how]
+const DIGITS = "123456789".split("");
+const ARROWS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"];
+const way = (key) => key.slice("Arrow".length).toLowerCase();
+
+// [modes ("" for all), keys, how the help prints them, what they do, how]
 const KEYS = [
-  ["watch", [" "], "space", "play or pause", (do_) => do_.toggle()],
-  [null, ["p"], "P", "play or pause, in any mode", (do_) => do_.toggle()],
-  ["watch", ["ArrowLeft", "ArrowRight"], "← →", "one step back or on", (do_, key) => do_.step(key === "ArrowLeft" ? -1 : 1)],
-  [null, ["PageUp", "PageDown"], "page up, down", "ten steps back or on", (do_, key) => do_.step(key === "PageUp" ? -10 : 10)],
-  [null, ["Home", "End"], "home, end", "first or last known step", (do_, key) => do_.seek(key === "Home" ? 0 : Infinity)],
-  [null, ["+", "=", "-"], "+ −", "faster or slower", (do_, key) => do_.faster(key === "-" ? -1 : 1)],
-  [null, ["n", "N"], "N, shift N", "next or previous episode", (do_, key) => do_.nextEpisode(key === "n" ? 1 : -1)],
-  [null, ["c"], "C", "two agents side by side, on the same world", (do_) => do_.compare()],
-  ["watch wheel", "123456789".split(""), "1 to 9", "show or hide an object", (do_, key) => do_.layer(Number(key) - 1)],
-  [null, ["t"], "T", "rings on the belief: where things truly are", (do_) => do_.truth()],
-  [null, ["j", "k"], "J K", "look fewer or more steps ahead", (do_, key) => do_.lookFurther(key === "k" ? 1 : -1)],
-  [null, ["l"], "L", "dark or light", (do_) => do_.theme()],
-  [null, ["?", "h"], "?", "this help", (do_) => do_.help()],
+  ["watch", [" "], "space", "play or pause", (player) => player.toggle()],
+  ["", ["p"], "P", "play or pause, in any mode", (player) => player.toggle()],
+  ["watch", ["ArrowLeft"], "←", "one step back", (player) => player.step(-1)],
+  ["watch", ["ArrowRight"], "→", "one step on", (player) => player.step(1)],
+  ["", ["PageUp"], "page up", "ten steps back", (player) => player.step(-10)],
+  ["", ["PageDown"], "page down", "ten steps on", (player) => player.step(10)],
+  ["", ["Home"], "home", "first step", (player) => player.seek(0)],
+  ["", ["End"], "end", "last step that is known", (player) => player.seek(Infinity)],
+  ["", ["+", "="], "+", "faster", (player) => player.faster(1)],
+  ["", ["-"], "−", "slower", (player) => player.faster(-1)],
+  ["", ["n"], "N", "next episode", (player) => player.nextEpisode(1)],
+  ["", ["N"], "shift N", "previous episode", (player) => player.nextEpisode(-1)],
+  ["", ["c"], "C", "two agents side by side, on the same world", (player) => player.compare()],
+  ["watch wheel", DIGITS, "1 to 9", "show or hide an object", (player, key) => player.layer(Number(key) - 1)],
+  ["", ["t"], "T", "rings on the belief, where things truly are", (player) => player.truth()],
+  ["", ["k"], "K", "look one step further ahead", (player) => player.lookFurther(1)],
+  ["", ["j"], "J", "look one step less ahead", (player) => player.lookFurther(-1)],
+  ["", ["l"], "L", "dark or light", (player) => player.theme()],
+  ["", ["?", "h"], "?", "this help", (player) => player.help()],
 ];
 
 const LIVE_KEYS = [
-  [null, ["w"], "W", "take the wheel: walk the agent yourself", (do_) => do_.setMode("wheel")],
-  ["wheel", ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"], "arrows", "walk, with the wheel", (do_, key) => do_.walk(key.slice(5).toLowerCase())],
-  ["wheel", [" "], "space", "stay, with the wheel", (do_) => do_.walk("stay")],
-  [null, ["d"], "D", "move an object behind the agent's back", (do_) => do_.setMode("drop")],
-  ["drop", "123456789".split(""), "1 to 9", "which object to move", (do_, key) => do_.chooseObject(Number(key) - 1)],
-  ["drop", ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"], "arrows", "to which cell", (do_, key) => do_.moveCursor(key.slice(5).toLowerCase())],
-  ["drop", ["Enter", " "], "enter, click", "put it there", (do_) => do_.put()],
-  [null, ["Escape"], "escape", "back to watching", (do_) => do_.setMode("watch")],
+  ["", ["w"], "W", "take the wheel", (player) => player.setMode("wheel")],
+  ["wheel", ARROWS, "arrows", "walk, with the wheel", (player, key) => player.walk(way(key))],
+  ["wheel", [" "], "space", "stay, with the wheel", (player) => player.walk("stay")],
+  ["", ["d"], "D", "move an object, behind the agent's back", (player) => player.setMode("drop")],
+  ["drop", DIGITS, "1 to 9", "which object to move", (player, key) => player.chooseObject(Number(key) - 1)],
+  ["drop", ARROWS, "arrows", "to which cell", (player, key) => player.moveCursor(way(key))],
+  ["drop", ["Enter", " "], "enter, click", "put it there", (player) => player.put()],
+  ["", ["Escape"], "escape", "back to watching", (player) => player.setMode("watch")],
 ];
 
 const NATIVE = { SELECT: /./, INPUT: /^(Arrow.*|Home|End|Page.*|[0-9\-+]|Enter| )$/, BUTTON: /^(Enter| )$/ };
@@ -41,11 +51,16 @@ export function listenToKeys(target, actions, modeOf, isLive) {
     if (NATIVE[element.tagName]?.test(key)) return; // the control's own key
     // The timeline is a slider, whatever the keys do elsewhere.
     const mode = element.getAttribute?.("role") === "slider" ? "watch" : modeOf();
-    const entry = table.find(([modes, keys]) => keys.includes(key) && (!modes || modes.split(" ").includes(mode)));
+    const entry = table.find(([modes, keys]) => keys.includes(key) && (!modes || modes.includes(mode)));
     if (!entry) return;
     event.preventDefault();
     entry[4](actions, key);
   });
+  // A menu that was used with a pointer gives the keys back; one used with keys keeps them.
+  let isPointed = false;
+  target.addEventListener("pointerdown", () => (isPointed = true), true);
+  target.addEventListener("keydown", () => (isPointed = false), true);
+  target.addEventListener("change", (event) => isPointed && event.target.tagName === "SELECT" && event.target.blur());
 }
 
 function keyList(title, table) {
@@ -55,7 +70,7 @@ function keyList(title, table) {
 
 /** The help, in a dialog that the escape key closes. */
 export function makeHelp(isLive) {
-  const close = make("button", { type: "button", autofocus: true, onclick: () => dialog.close() }, "Close");
+  const close = button(() => dialog.close(), { autofocus: true }, "Close");
   const dialog = make(
     "dialog",
     { class: "help", "aria-label": "Help" },
@@ -63,11 +78,11 @@ export function makeHelp(isLive) {
     make(
       "p",
       {},
-      "The world as it is, and beside it the world the agent believes in: for each object the chance, cell by cell, that it ",
-      "is there. A ring marks where it truly is. The agent, a diamond, sees only the square around it, and is paid for what ",
-      "a new frame tells it about the frames to come. Expected frames are drawn the same way; rings and dots on them are what ",
-      "came. The timeline has what each step paid, by what it was paid for, and how little the agent knows: a discovery loss ",
-      "of 0 is an object found. Click it to go there.",
+      "The world as it is, and beside it the world the agent believes in: for each object the chance, cell by cell, ",
+      "that it is there. A ring marks where it truly is. The agent, a diamond, sees only the square around it, and is ",
+      "paid for what a new frame tells it about the frames to come. What it expects to see is drawn the same way; ",
+      "rings and dots on it are what came. The timeline has what each step paid, by what it was paid for, and how ",
+      "little the agent knows: a discovery loss of 0 is an object found. Click it to go there.",
     ),
     make("div", { class: "keys" }, keyList("Watching", KEYS), isLive ? keyList("Taking part", LIVE_KEYS) : ""),
   );

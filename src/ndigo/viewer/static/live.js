@@ -9,8 +9,6 @@ import { Disconnected, connect } from "./connection.js";
 import { emptyEpisode } from "./episode.js";
 import { readArray } from "./payload.js";
 
-const AHEAD = 5; // frames that are fetched before they are shown, so that no step waits for its answer
-
 function readFrame(packed) {
   return Object.fromEntries(
     Object.entries(packed).map(([name, value]) => [name, value?.data === undefined ? value : readArray(value).values]),
@@ -24,8 +22,8 @@ export function liveSource(url) {
   let moves = []; // {t, action} or {t, drop: [object, row, col]}, in order
   let epoch = 0; // answers to questions of an earlier one come too late
   let inFlight = 0;
-  let ready;
-  const hello = new Promise((resolve) => (ready = resolve));
+  let greet;
+  let hello = new Promise((resolve) => (greet = resolve)); // the next time that the server is there
 
   const source = {
     isLive: true,
@@ -33,19 +31,21 @@ export function liveSource(url) {
     onframes: () => {},
     onstate: () => {},
     onerror: () => {},
+    onhello: () => {},
     open,
-    play,
-    fetchNext,
+    fetchUntil,
     act,
     drop,
-    hello,
   };
+  source.ready = hello;
 
   const connection = connect(url, {
     onhello(message) {
       source.catalogue = message.catalogue;
-      ready();
-      if (selection && episodes.length) resume();
+      greet();
+      hello = new Promise((resolve) => (greet = resolve));
+      if (episodes.length) resume();
+      source.onhello();
     },
     onstate: (text) => source.onstate(text),
   });
@@ -54,10 +54,17 @@ export function liveSource(url) {
 
   /** New episodes of the agents that are selected, at their first frame. */
   async function open(wanted) {
-    await hello;
     const mine = ++epoch;
-    [selection, moves, inFlight] = [wanted, [], 0];
-    const answer = await connection.ask({ type: "open", ...wanted, moves });
+    [selection, moves, inFlight, episodes] = [wanted, [], 0, []];
+    let answer = null;
+    while (!answer && mine === epoch) {
+      try {
+        answer = await connection.ask({ type: "open", ...wanted, moves });
+      } catch (error) {
+        if (!(error instanceof Disconnected)) throw error;
+        await hello;
+      }
+    }
     if (mine !== epoch) return null;
     episodes = answer.panes.map(({ meta, walls, frame }) => {
       const { values, shape } = readArray(walls);
@@ -90,13 +97,11 @@ export function liveSource(url) {
     source.onframes();
   }
 
-  /** Asks for frames by the agents' own choice, until frame t and a few after it are there or on their way. */
-  function play(t) {
-    const end = episodes.length ? Math.min(t + AHEAD, episodes[0].sizes.T - 1) : 0;
-    while (episodes.length && newest() + inFlight < end) fetchNext();
+  /** Asks for frames by the agents' own choice, until frame t is there or on its way. */
+  function fetchUntil(t) {
+    while (episodes.length && newest() + inFlight < Math.min(t, episodes[0].sizes.T - 1)) fetchNext();
   }
 
-  /** One more frame by the agents' own choice. */
   async function fetchNext() {
     const mine = epoch;
     const t = newest() + inFlight++;
@@ -121,12 +126,14 @@ export function liveSource(url) {
 
   /** A person's action at frame t, for every agent. */
   async function act(action, t) {
+    if (!episodes.length) return; // another episode is being opened
     rewind(t);
     await ask({ type: "step", action }, { action, t });
     for (const episode of episodes) episode.hands[t] |= 1;
   }
 
   async function drop(object, [row, col], t) {
+    if (!episodes.length) return;
     rewind(t);
     await ask({ type: "drop", object, cell: [row, col] }, { drop: [object, row, col], t });
     for (const episode of episodes) episode.hands[t] |= 2;

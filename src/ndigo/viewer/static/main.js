@@ -1,4 +1,4 @@
-/** Where a page begins: each element with `data-ndigo` becomes a player, live, of a recording beside it, or within it. */
+/** Where a page begins: each element with `data-ndigo` becomes a player, live or of a recording. */
 
 import { make } from "./dom.js";
 import { liveSource } from "./live.js";

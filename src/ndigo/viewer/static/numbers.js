@@ -1,7 +1,7 @@
 /** The numbers of one frame, as a table: what is known of each object, and what the last step paid for it. */
 
 import { css } from "./colours.js";
-import { make, setText } from "./dom.js";
+import { button, make, setText } from "./dom.js";
 
 export const NOTHING = "–";
 
@@ -33,7 +33,8 @@ export function makeNumbers(ontoggle) {
   let rows = [];
 
   function row(label, fields, attributes = {}) {
-    const cells = Object.fromEntries(fields.map((field) => [field, make("span", { class: "value", "data-field": field })]));
+    const value = (field) => make("span", { class: "value", "data-field": field });
+    const cells = Object.fromEntries(fields.map((field) => [field, value(field)]));
     const columns = ["view", "loss", "cell", "reward", "sum"].map((field) => make("td", {}, cells[field] ?? ""));
     body.append(make("tr", attributes, make("th", { scope: "row" }, label), ...columns));
     return cells;
@@ -45,21 +46,18 @@ export function makeNumbers(ontoggle) {
     rows = episode.meta.objects.map((object, i) => {
       const swatch = make("span", { class: "swatch" }, object.label);
       swatch.style.background = css(object.colour);
-      const toggle = make(
-        "button",
-        { type: "button", class: "layer", "aria-pressed": "true", "aria-label": `${object.name} layer`, title: `show or hide (${i + 1})`, onclick: () => ontoggle(i) },
-        swatch,
-        object.name,
-      );
-      return { toggle, cells: row(toggle, ["view", "loss", "cell", "reward", "sum"], { "data-object": object.name }), c: episode.channelOf[i], i };
+      const about = { "aria-pressed": "true", "aria-label": `${object.name} layer`, title: `show or hide (${i + 1})` };
+      const toggle = button(() => ontoggle(i), { class: "layer", ...about }, swatch, object.name);
+      const cells = row(toggle, ["view", "loss", "cell", "reward", "sum"], { "data-object": object.name });
+      return { toggle, cells, c: episode.channelOf[i], i };
     });
     episode.meta.channels.forEach((channel, c) => {
       if (episode.channelOf.includes(c)) return;
       const label = make("span", { class: "channel" }, make("span", { class: "swatch wall" }), channel.name);
       rows.push({ cells: row(label, ["reward", "sum"], { "data-channel": channel.name }), c });
     });
-    const total = row(make("span", { class: "channel" }, make("span", { class: "swatch" }, "Σ"), "all"), ["reward", "sum"], { class: "total", "data-channel": "all" });
-    rows.push({ cells: total, c: episode.sizes.C });
+    const all = make("span", { class: "channel" }, make("span", { class: "swatch" }, "Σ"), "all");
+    rows.push({ cells: row(all, ["reward", "sum"], { class: "total", "data-channel": "all" }), c: episode.sizes.C });
   }
 
   function draw(episode, t, hidden) {

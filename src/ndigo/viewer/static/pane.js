@@ -11,7 +11,8 @@ function figure(name, title, draw, attributes = {}) {
   const canvas = make("canvas", { role: "img", "aria-label": title, ...attributes });
   const readout = make("span", { class: "readout" });
   const caption = make("span", { class: "title" }, title);
-  const element = make("figure", { class: name }, make("figcaption", {}, caption, readout), make("div", { class: "frame" }, canvas));
+  const head = make("figcaption", {}, caption, readout);
+  const element = make("figure", { class: name }, head, make("div", { class: "frame" }, canvas));
   return { element, canvas, caption, readout, ...draw(canvas) };
 }
 
@@ -23,16 +24,20 @@ export function makePane(actions, index) {
   const expected = figure("expected", "Expects", expectedView);
   const numbers = makeNumbers(actions.layer);
   const timeline = makeTimeline(actions.seek);
-  const agent = make("select", { "aria-label": "Agent", onchange: () => actions.chooseAgent(index, agent.value) });
-  const seed = make("select", { "aria-label": "Seed of the agent", onchange: () => actions.chooseSeed(index, Number(seed.value)) });
+  const agent = make("select", { "aria-label": "Agent" });
+  agent.addEventListener("change", () => actions.chooseAgent(index, agent.value));
+  const seed = make("select", { "aria-label": "Seed of the agent" });
+  seed.addEventListener("change", () => actions.chooseSeed(index, Number(seed.value)));
   const note = make("span", { class: "note" });
-  const ahead = make("input", { type: "range", min: "1", step: "1", "aria-label": "Steps ahead", oninput: () => actions.lookAhead(Number(ahead.value)) });
+  const ahead = make("input", { type: "range", min: "1", step: "1", "aria-label": "Steps ahead" });
+  ahead.addEventListener("input", () => actions.lookAhead(Number(ahead.value)));
   expected.element.append(ahead);
   const scale = make("span", { class: "scale" });
   belief.readout.append("0.1%", scale, "100%");
   const views = make("div", { class: "views" }, seen.element, expected.element);
   const head = make("header", {}, agent, seed, note);
-  const sheet = make("div", { class: "sheet" }, head, world.element, belief.element, views, numbers.element, timeline.element);
+  const rows = [head, world.element, belief.element, views, numbers.element, timeline.element];
+  const sheet = make("div", { class: "sheet" }, ...rows);
   const element = make("section", { class: "pane", "aria-label": `Agent ${index + 1}` }, sheet);
   const parts = [world, belief, seen, expected];
   const shown = new Map(); // part -> the values it was drawn from
@@ -77,8 +82,12 @@ export function makePane(actions, index) {
     ahead.disabled = K === 0;
     timeline.element.setAttribute("aria-valuemax", episode.sizes.T - 1);
     const { learner_step: step, seed: number, world: name, trained_in: home } = episode.meta;
-    const facts = [seed.hidden && number !== undefined ? `seed ${number}` : ""];
-    facts.push(home && home !== name ? `trained in ${home}` : "", step ? `${step.toLocaleString("en")} learner steps` : "");
+    const isTold = !seed.hidden || number === undefined || agent.selectedOptions[0]?.text.includes("seed");
+    const facts = [
+      isTold ? "" : `seed ${number}`,
+      home && home !== name ? `trained in ${home}` : "",
+      step ? `${step.toLocaleString("en")} learner steps` : "",
+    ];
     setText(note, facts.filter(Boolean).join(" · "));
     shown.clear();
   }
@@ -96,7 +105,8 @@ export function makePane(actions, index) {
     update(seen, [...basis, episode.length > t + 1], () => drawSeen(at));
     update(expected, [...basis, k, Math.min(episode.length, t + k + 1)], () => drawExpected(at));
     update(numbers, basis, () => numbers.draw(episode, t, view.hidden));
-    update(timeline, [episode, episode.version, episode.length, style], () => timeline.draw(episode, palette, view.hidden, style));
+    const length = [episode, episode.version, episode.length, style];
+    update(timeline, length, () => timeline.draw(episode, palette, view.hidden, style));
     timeline.point(t);
   }
 
@@ -113,14 +123,16 @@ export function makePane(actions, index) {
     expected.draw(episode, palette, view);
     ahead.value = String(k);
     // What a live agent will do is not known yet: it is asked what it would see if it did the same again and again.
-    const doing = episode.supposed ? `${k} × ${episode.meta.actions[episode.supposed[t]]}` : `${k} step${k === 1 ? "" : "s"}`;
-    setText(expected.readout, K === 0 ? "nothing" : t + k >= T ? "beyond the end" : `after ${doing}`);
+    const supposed = episode.meta.actions[episode.supposed?.[t]];
+    const doing = supposed ? `${k} × ${supposed}` : `${k} step${k === 1 ? "" : "s"}`;
+    setText(expected.readout, K === 0 ? "nothing" : t + k >= T ? "beyond the end" : `in ${doing}`);
   }
 
   /** The scale of belief, in the theme's colours. */
   function recolour(palette) {
     const stops = Array.from({ length: 13 }, (_, i) => WEIGHT[Math.round(255 * Math.sqrt(10 ** (-3 + i / 4)))]);
-    scale.style.background = `linear-gradient(90deg, ${stops.map((w) => css(mixed(palette.floor, palette.muted, w))).join(", ")})`;
+    const colours = stops.map((weight) => css(mixed(palette.floor, palette.muted, weight)));
+    scale.style.background = `linear-gradient(90deg, ${colours.join(", ")})`;
     for (const part of parts) part.grid.forgetLayers();
   }
 
@@ -130,7 +142,8 @@ export function makePane(actions, index) {
     const s = Math.min(t, episode.length - 1);
     const place = (name, i) => episode.at(name, s).subarray(2 * i, 2 * i + 2).join(", column ");
     const things = episode.meta.objects.map((object, i) => `${object.name} at row ${place("objects", i)}`);
-    world.canvas.setAttribute("aria-label", `World at step ${s}: agent at row ${place("agent", 0)}; ${things.join("; ")}`);
+    const all = [`agent at row ${place("agent", 0)}`, ...things];
+    world.canvas.setAttribute("aria-label", `World at step ${s}: ${all.join("; ")}`);
     const { N, R, W } = episode.sizes;
     const guesses = episode.meta.objects.map((object, i) => {
       const part = episode.at("belief", s).subarray(i * R * W, (i + 1) * R * W);

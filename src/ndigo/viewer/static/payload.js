@@ -1,5 +1,5 @@
 /**
- * Recorded episodes as bytes: gzip of JSON {format, version, recordings: [[episode, ...], ...]}, one list for each agent.
+ * Recorded episodes as bytes: gzip of JSON {format, version, recordings: [[episode, ...], ...]}, a list for each agent.
  *
  * gzip carries a checksum, so a flipped byte is an error here and not a wrong picture.
  */

@@ -2,19 +2,18 @@
 
 import { paletteOf } from "./colours.js";
 import { SPEEDS, makeTopBar, makeTransport } from "./controls.js";
-import { make, setText } from "./dom.js";
+import { button, make, setText } from "./dom.js";
+import { makeHands } from "./hands.js";
 import { listenToKeys, makeHelp } from "./keys.js";
 import { makePane } from "./pane.js";
-import { addPane, agentOptions, firstSelection, fitWorld, removePane, seedOptions, worldOptions } from "./selection.js";
+import { addPane, agentOptions, firstSelection, fitWorld, isOffered, removePane } from "./selection.js";
+import { seedOptions, worldOptions } from "./selection.js";
 import { toggleTheme, watchTheme } from "./theme.js";
 
+const AHEAD = 5; // frames that a live source fetches before they are shown, so that no step waits for its answer
 const SLOWEST_SLIDE = 140; // milliseconds that a step's movement takes at most
-const MOVES = { up: [-1, 0], down: [1, 0], left: [0, -1], right: [0, 1] };
-const HINTS = {
-  watch: "",
-  wheel: "Arrow keys walk, space stays, escape gives the wheel back.",
-  drop: "Click a cell, or choose it with the arrow keys and press enter.",
-};
+
+const within = (x, low, high) => Math.max(low, Math.min(high, x));
 
 /** Builds the player inside `root`. Keys are heard on `keyTarget`. */
 export async function mountPlayer(root, source, keyTarget) {
@@ -36,10 +35,10 @@ export async function mountPlayer(root, source, keyTarget) {
   let episodes = [];
   let panes = [];
   let slide = null; // {start, length} of a movement being shown
+  let goal = null; // the frame to show once a live source has it
   let request = 0;
   let lastTick = 0;
   let owed = 0; // steps that time has earned and that are not shown yet
-  let isWalking = false;
 
   const actions = {
     now: () => state.t,
@@ -48,43 +47,24 @@ export async function mountPlayer(root, source, keyTarget) {
     step: (by) => (pause(), go(state.t + by)),
     seek: (t) => (pause(), go(t)),
     setSpeed: (speed) => ((state.speed = speed), refresh()),
-    faster: (by) => actions.setSpeed(SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, SPEEDS.indexOf(state.speed) + by))]),
+    faster: (by) => actions.setSpeed(SPEEDS[within(SPEEDS.indexOf(state.speed) + by, 0, SPEEDS.length - 1)]),
     layer(i) {
       if (i >= (episodes[0]?.sizes.N ?? 0)) return;
       state.hidden.has(i) ? state.hidden.delete(i) : state.hidden.add(i);
       restyle();
     },
     truth: () => ((state.truth = !state.truth), restyle()),
-    lookAhead: (k) => ((state.k = Math.max(1, Math.min(k, episodes[0]?.sizes.K || 1))), wake()),
+    lookAhead: (k) => ((state.k = within(k, 1, episodes[0]?.sizes.K || 1)), wake()),
     lookFurther: (by) => actions.lookAhead(state.k + by),
     theme: toggleTheme,
     help: () => help.showModal(),
-    setMode,
-    walk,
-    chooseObject(i) {
-      if (i >= (episodes[0]?.sizes.N ?? 0)) return;
-      state.object = i;
-      state.cursor = [...episodes[0].at("objects", state.t).subarray(2 * i, 2 * i + 2)];
-      bottom.chooseObject(i);
-      wake();
-    },
-    moveCursor(way) {
-      const { R, W } = episodes[0].sizes;
-      const [row, col] = state.cursor.map((x, i) => x + MOVES[way][i]);
-      state.cursor = [Math.max(0, Math.min(R - 1, row)), Math.max(0, Math.min(W - 1, col))];
-      wake();
-    },
-    point(cell) {
-      if (state.mode !== "drop") return;
-      state.cursor = cell;
-      put();
-    },
-    put,
     chooseWorld: (world) => choose({ world }),
-    chooseEpisode: (episode) => choose({ episode: Math.max(0, Math.min(source.catalogue.last_episode, Math.floor(episode) || 0)) }),
+    chooseEpisode: (number) => choose({ episode: within(Math.floor(number) || 0, 0, source.catalogue.last_episode) }),
     nextEpisode: (by) => actions.chooseEpisode(state.selection.episode + by),
     chooseAgent: (i, agent) => choose(fitWorld(source.catalogue, state.selection, i, { agent, seed: 0 })),
-    chooseSeed: (i, seed) => choose({ panes: state.selection.panes.map((pane, j) => (i === j ? { ...pane, seed } : pane)) }),
+    chooseSeed(i, seed) {
+      choose({ panes: state.selection.panes.map((pane, j) => (i === j ? { ...pane, seed } : pane)) });
+    },
     compare() {
       const change = state.selection.panes.length > 1 ? removePane : addPane;
       const panes = change(source.catalogue, state.selection);
@@ -92,11 +72,26 @@ export async function mountPlayer(root, source, keyTarget) {
     },
   };
 
+  const hands = makeHands({
+    state,
+    source,
+    episodes: () => episodes,
+    say: (text) => bottom.say(text),
+    warn,
+    pause,
+    arrive,
+    refresh,
+    wake,
+    takeFocus: () => panes[0].map.focus(),
+    markObject: (i) => bottom.chooseObject(i),
+  });
+  Object.assign(actions, hands);
   const top = makeTopBar(actions, source.isLive);
   const bottom = makeTransport(actions, source.isLive);
   const help = makeHelp(source.isLive);
   const message = make("span");
-  const notice = make("div", { class: "notice", role: "alert", hidden: true }, message, make("button", { type: "button", onclick: () => (notice.hidden = true) }, "Close"));
+  const close = button(() => warn(""), {}, "Close");
+  const notice = make("div", { class: "notice", role: "alert", hidden: true }, message, close);
   const area = make("main", { class: "panes" });
   root.replaceChildren(top.element, notice, area, bottom.element, help);
   listenToKeys(keyTarget, actions, () => state.mode, source.isLive);
@@ -105,13 +100,21 @@ export async function mountPlayer(root, source, keyTarget) {
     for (const pane of panes) pane.recolour(state.palette);
     restyle();
   });
-  source.onframes = refresh;
+  source.onframes = () => {
+    if (goal !== null && goal <= last()) arrive(goal);
+    else refresh();
+  };
+  source.onhello = () => {
+    if (!state.selection) return;
+    if (!isOffered(source.catalogue, state.selection)) choose(firstSelection(source.catalogue));
+    else updateMenus();
+  };
   source.onerror = warn;
   source.onstate = (text) => (top.say(text), root.classList.toggle("offline", text !== ""));
 
   function warn(text) {
     setText(message, text);
-    notice.hidden = false;
+    notice.hidden = text === "";
   }
 
   function restyle() {
@@ -130,7 +133,7 @@ export async function mountPlayer(root, source, keyTarget) {
     try {
       const opened = await source.open(selection);
       if (!opened || state.selection !== selection) return;
-      notice.hidden = true;
+      warn("");
       show(opened);
     } catch (error) {
       if (state.selection === selection) warn(error.message);
@@ -155,7 +158,7 @@ export async function mountPlayer(root, source, keyTarget) {
     bottom.shape(episodes[0].meta.objects);
     state.t = 0;
     actions.lookAhead(state.k);
-    setMode(isNewWorld ? "watch" : state.mode, false);
+    hands.setMode(isNewWorld ? "watch" : state.mode, false);
     restyle();
     refresh();
   }
@@ -182,7 +185,7 @@ export async function mountPlayer(root, source, keyTarget) {
 
   function play() {
     if (!episodes.length || state.isPlaying) return;
-    if (state.mode !== "watch") setMode("watch", false);
+    if (state.mode !== "watch") hands.setMode("watch", false);
     if (state.t === end()) state.t = 0;
     state.isPlaying = true;
     [lastTick, owed] = [performance.now(), 0];
@@ -198,60 +201,23 @@ export async function mountPlayer(root, source, keyTarget) {
   /** Shows frame t, or the nearest that is known; a live source is asked for the next. */
   function go(t) {
     if (!episodes.length) return;
-    if (source.isLive && t === last() + 1 && t <= end()) source.fetchNext().then(() => t <= last() && arrive(t));
-    else arrive(Math.max(0, Math.min(t, last())));
+    goal = source.isLive && t > last() && t !== Infinity ? Math.min(t, end()) : null;
+    if (goal === null) arrive(within(t, 0, last()));
+    else source.fetchUntil(goal);
   }
 
   function arrive(t) {
     const isStep = t === state.t + 1 && !stillness.matches;
     slide = isStep ? { start: performance.now(), length: Math.min(SLOWEST_SLIDE, 700 / state.speed) } : null;
     state.t = t;
-    if (state.mode === "drop" && !state.cursor) actions.chooseObject(state.object);
+    goal = null;
     refresh();
-  }
-
-  function setMode(mode, takesFocus = true) {
-    if (!episodes.length || (!source.isLive && mode !== "watch")) return;
-    if (mode !== "watch") pause();
-    state.mode = mode;
-    root.dataset.mode = mode;
-    bottom.say(HINTS[mode]);
-    if (mode === "drop") actions.chooseObject(state.object);
-    else state.cursor = null;
-    if (mode !== "watch" && takesFocus) panes[0].map.focus(); // so that space is a key of the map and of no button
-    refresh();
-  }
-
-  async function walk(name) {
-    const action = episodes[0]?.meta.actions.indexOf(name) ?? -1;
-    if (isWalking || action < 0 || state.t === end()) return;
-    isWalking = true;
-    const t = state.t;
-    try {
-      await source.act(action, t);
-      if (episodes[0].length === t + 2) arrive(t + 1);
-    } catch (error) {
-      warn(error.message);
-    }
-    isWalking = false;
-  }
-
-  async function put() {
-    if (state.mode !== "drop" || !state.cursor) return;
-    const { object, cursor, t } = state;
-    try {
-      await source.drop(object, cursor, t);
-      notice.hidden = true;
-      bottom.say(`${episodes[0].meta.objects[object].name} is at row ${cursor[0]}, column ${cursor[1]} now. P plays on.`);
-      refresh();
-    } catch (error) {
-      warn(error.message);
-    }
   }
 
   /** Everything that is text, and a picture soon. */
   function refresh() {
     bottom.update({ t: state.t, steps: end(), isPlaying: state.isPlaying, speed: state.speed, mode: state.mode });
+    if (root.dataset.mode !== state.mode) root.dataset.mode = state.mode;
     if (root.dataset.t !== String(state.t)) root.dataset.t = String(state.t);
     if (!state.isPlaying) for (const pane of panes) pane.describe(state.t);
     wake();
@@ -264,7 +230,7 @@ export async function mountPlayer(root, source, keyTarget) {
   function tick(now) {
     request = 0;
     if (state.isPlaying) advance(now);
-    const fraction = slide ? Math.max(0, Math.min(1, (now - slide.start) / slide.length)) : 1;
+    const fraction = slide ? within((now - slide.start) / slide.length, 0, 1) : 1;
     if (fraction === 1) slide = null;
     for (const pane of panes) pane.draw({ ...state, fraction });
     if (state.isPlaying || slide) wake();
@@ -273,7 +239,7 @@ export async function mountPlayer(root, source, keyTarget) {
   function advance(now) {
     owed = Math.min(owed + ((now - lastTick) / 1000) * state.speed, 2);
     lastTick = now;
-    source.play(state.t + 1);
+    source.fetchUntil(state.t + AHEAD);
     if (owed < 1 || state.t >= last()) {
       if (state.t === end()) pause();
       return;
@@ -284,7 +250,7 @@ export async function mountPlayer(root, source, keyTarget) {
   }
 
   try {
-    await source.hello;
+    await source.ready;
     await choose(firstSelection(source.catalogue));
   } catch (error) {
     warn(error.message);

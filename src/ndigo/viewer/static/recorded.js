@@ -14,15 +14,17 @@ export function recordedSource(recordings) {
     return read.get(name);
   }
 
+  const labelOf = (r) => recordings[r][0].meta.label;
+
   return {
     isLive: false,
     catalogue: {
-      agents: recordings.map(([{ meta }], r) => ({ id: String(r), label: meta.label, seeds: [""], worlds: [worldOf(r)] })),
+      agents: recordings.map((_, r) => ({ id: String(r), label: labelOf(r), seeds: [""], worlds: [worldOf(r)] })),
       worlds: worlds.map((name) => ({ name, title: name })),
       last_episode: Math.max(...recordings.map((episodes) => episodes.length)) - 1,
     },
-    hello: Promise.resolve(),
-    play: () => {},
+    ready: Promise.resolve(),
+    fetchUntil: () => {},
     async open({ panes, episode }) {
       const last = Math.min(...panes.map(({ agent }) => recordings[Number(agent)].length)) - 1;
       return panes.map(({ agent }) => episodeOf(Number(agent), Math.min(episode, last)));

@@ -11,6 +11,14 @@ export function firstSelection(catalogue) {
   return { panes, world, episode: catalogue.first_episode ?? 0 };
 }
 
+/** Whether a selection made from another catalogue can still be had. */
+export function isOffered(catalogue, { panes, world }) {
+  return panes.every(({ agent, seed }) => {
+    const found = agentOf(catalogue, agent);
+    return found && seed < found.seeds.length && found.worlds.includes(world);
+  });
+}
+
 /** Worlds that fit every agent shown. */
 export function worldOptions(catalogue, { panes }) {
   const fits = (name) => panes.every(({ agent }) => agentOf(catalogue, agent).worlds.includes(name));

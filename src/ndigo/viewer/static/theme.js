@@ -1,4 +1,4 @@
-/** Dark and light: as the system has it, until the person chooses. The style sheet reads `data-theme` of the document. */
+/** Dark and light: as the system has it, until the person chooses. The style sheet reads `data-theme`. */
 
 const NAME = "ndigo-theme";
 const system = matchMedia("(prefers-color-scheme: light)");

@@ -42,7 +42,8 @@ export function scalesOf(episode, hidden) {
 export function makeTimeline(onseek) {
   const canvas = make("canvas", { "aria-hidden": "true" });
   const head = make("div", { class: "playhead" });
-  const element = make("div", { class: "timeline", role: "slider", tabindex: "0", "aria-label": "Step", "aria-valuemin": "0" }, canvas, head);
+  const slider = { role: "slider", tabindex: "0", "aria-label": "Step", "aria-valuemin": "0" };
+  const element = make("div", { class: "timeline", ...slider }, canvas, head);
   const context = canvas.getContext("2d");
   let [width, height, scale] = [1, 1, 1];
   let drawn = null; // {episode, length, scales, style}: what the canvas shows
@@ -108,13 +109,14 @@ export function makeTimeline(onseek) {
   }
 
   function paintRewards(episode, palette, hidden, lane, first) {
-    const colours = episode.meta.channels.map(() => css(palette.muted, 0.75));
+    const other = css(palette.muted, 0.75);
+    const colours = episode.meta.channels.map(() => other);
     episode.channelOf.forEach((c, i) => (colours[c] = hidden.has(i) ? null : css(episode.meta.objects[i].colour)));
     for (let t = first; t < Math.min(episode.length, steps); t++) {
       const split = episode.at("reward_c", t);
       const whole = episode.fields.reward[t];
-      // A reward that is no sum over channels is one bar.
-      const parts = whole && split.every((r) => r === 0) ? [[whole, css(palette.muted, 0.75)]] : Array.from(split, (r, c) => [r, colours[c]]);
+      const hasSplit = !whole || split.some((r) => r !== 0); // a reward that is no sum over channels is one bar
+      const parts = hasSplit ? Array.from(split, (r, c) => [r, colours[c]]) : [[whole, other]];
       const shown = parts.filter(([r, colour]) => r && colour); // paid, determined, and not hidden
       paintBar(t, shown.filter(([r]) => r > 0), lane.zero, -lane.unit);
       paintBar(t, shown.filter(([r]) => r < 0), lane.zero, lane.unit);
@@ -153,8 +155,9 @@ export function makeTimeline(onseek) {
     episode.meta.objects.forEach((object, i) => {
       if (hidden.has(i)) return;
       context.fillStyle = css(object.colour);
+      const y = lane.strips + i * STRIP;
       for (let t = first; t < episode.length; t++) {
-        if (episode.isInView(t, i)) context.fillRect(x(t), lane.strips + i * STRIP, Math.max(1, width / steps), STRIP - 1);
+        if (episode.isInView(t, i)) context.fillRect(x(t), y, Math.max(1, width / steps), STRIP - 1);
       }
     });
   }

@@ -67,7 +67,8 @@ export function expectedView(canvas) {
     }
     episode.meta.objects.forEach((object, i) => {
       if (hidden.has(i)) return;
-      for (const cell of cellsOf(came, episode.sizes, episode.channelOf[i])) drawRing(grid, cell, object.colour, palette);
+      const cells = cellsOf(came, episode.sizes, episode.channelOf[i]);
+      for (const cell of cells) drawRing(grid, cell, object.colour, palette);
     });
   }
 

@@ -1,0 +1,81 @@
+/** Taking part: walking the agent oneself (wheel), or moving an object behind its back (drop), in all panes alike. */
+
+const MOVES = { up: [-1, 0], down: [1, 0], left: [0, -1], right: [0, 1] };
+const HINTS = {
+  watch: "",
+  wheel: "Arrow keys walk, space stays, escape gives the wheel back.",
+  drop: "Click a cell, or choose it with the arrow keys and press enter.",
+};
+
+/**
+ * The actions of taking part. `player` is {state, source, episodes(), say(text), warn(text), pause(), arrive(t),
+ * refresh(), wake(), takeFocus(), markObject(i)}.
+ */
+export function makeHands(player) {
+  const { state, source } = player;
+  let isWalking = false;
+
+  function setMode(mode, takesFocus = true) {
+    if (!player.episodes().length || (!source.isLive && mode !== "watch")) return;
+    if (mode !== "watch") player.pause();
+    state.mode = mode;
+    player.say(HINTS[mode]);
+    if (mode === "drop") chooseObject(state.object);
+    else state.cursor = null;
+    if (mode !== "watch" && takesFocus) player.takeFocus(); // so that space is a key of the map and of no button
+    player.refresh();
+  }
+
+  async function walk(name) {
+    const [episode] = player.episodes();
+    const { t } = state;
+    const action = episode?.meta.actions.indexOf(name) ?? -1;
+    if (isWalking || action < 0 || t === episode.sizes.T - 1) return;
+    isWalking = true;
+    try {
+      await source.act(action, t);
+      if (episode.length === t + 2) player.arrive(t + 1);
+    } catch (error) {
+      player.warn(error.message);
+    }
+    isWalking = false;
+  }
+
+  /** The object to move; the cursor begins where it is. */
+  function chooseObject(i) {
+    const [episode] = player.episodes();
+    if (i >= episode.sizes.N) return;
+    state.object = i;
+    state.cursor = [...episode.at("objects", state.t).subarray(2 * i, 2 * i + 2)];
+    player.markObject(i);
+    player.wake();
+  }
+
+  function moveCursor(name) {
+    const { R, W } = player.episodes()[0].sizes;
+    const [row, col] = state.cursor.map((x, i) => x + MOVES[name][i]);
+    if (row >= 0 && row < R && col >= 0 && col < W) state.cursor = [row, col];
+    player.wake();
+  }
+
+  function point(cell) {
+    if (state.mode !== "drop") return;
+    state.cursor = cell;
+    put();
+  }
+
+  async function put() {
+    const { object, cursor, t } = state;
+    try {
+      await source.drop(object, cursor, t);
+      const { name } = player.episodes()[0].meta.objects[object];
+      player.warn("");
+      player.say(`${name} is at row ${cursor[0]}, column ${cursor[1]} now. P plays on.`);
+    } catch (error) {
+      player.warn(error.message);
+    }
+    player.refresh();
+  }
+
+  return { setMode, walk, chooseObject, moveCursor, point, put };
+}
