@@ -2,6 +2,10 @@
 
 import re
 import shlex
+import signal
+import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -45,7 +49,10 @@ def test_a_run_is_trained_evaluated_reported_and_resumed_as_printed(tmp_path, mo
         assert "runs/first" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("line", [line for line in NDIGO if not line.startswith("ndigo play") and line not in RUNS])
+STAYING = ("ndigo play", "ndigo view")  # until they are told to end
+
+
+@pytest.mark.parametrize("line", [line for line in NDIGO if not line.startswith(STAYING) and line not in RUNS])
 def test_ndigo_commands_run_as_printed(line, capsys):
     assert main(shlex.split(line)[1:]) == 0
     assert capsys.readouterr().out
@@ -57,6 +64,20 @@ def test_play_runs_as_printed(line):
         person.wait_for("step 0 of 400")
         person.press("q")
         assert person.leave()[0] == 0
+
+
+@pytest.mark.parametrize("line", [line for line in NDIGO if line.startswith("ndigo view")])
+def test_view_runs_as_printed_and_ctrl_c_ends_it(line):
+    command = [sys.executable, "-m", "ndigo", *shlex.split(line)[1:], "--no-open"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    url = process.stdout.readline().split()[0]
+    with urllib.request.urlopen(url) as page:
+        assert b'data-ndigo="live"' in page.read()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "")
+    assert err in ("", f"port 7685 is taken; using {url.split(':')[2].strip('/')}\n")
 
 
 @pytest.mark.parametrize("snippet", PYTHON, ids=range(len(PYTHON)))

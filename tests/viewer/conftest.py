@@ -79,7 +79,7 @@ def company(shipped: Subject, idler: Subject) -> Company:
             Performer("idler", ("seed 0", "seed 1"), ("exp1",), lambda seed, world: idler),
             Performer("broken", ("seed 0",), ("exp1",), damaged),
         ),
-        titles={"exp1": "exp1: fixed and noise"},
+        titles={"exp1": "exp1: a title that is longer than a narrow screen is wide"},
     )
 
 

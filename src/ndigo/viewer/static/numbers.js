@@ -5,9 +5,10 @@ import { button, make, setText } from "./dom.js";
 
 export const NOTHING = "–";
 
+/** Nats with their sign, in at most seven characters. */
 function signed(r) {
   if (Number.isNaN(r)) return "…";
-  const size = Math.abs(r).toFixed(3);
+  const size = Math.abs(r).toFixed(Math.abs(r) < 9.9995 ? 3 : Math.abs(r) < 99.995 ? 2 : 1);
   return Number(size) === 0 ? size : `${r < 0 ? "−" : "+"}${size}`;
 }
 
