@@ -1,4 +1,4 @@
-"""A real browser, and a server with two agents in one world: one of each for all tests of a process."""
+"""A real browser, and a server with two agents in one world: one of each for all tests of a module."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open no other test of its process could run an event loop
 def browser() -> Iterator[Browser]:
     """The system's Chromium; nothing is downloaded."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -99,7 +99,7 @@ def serving(company: Company | None, recording: bytes | None = None, port: int =
         listener.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def live(company: Company) -> Iterator[str]:
     """The address of a live page."""
     with serving(company) as url:

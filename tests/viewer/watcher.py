@@ -85,4 +85,6 @@ class Watcher:
         return np.array(self.page.evaluate(value, name).split(), int)
 
     def text(self, selector: str) -> str:
+        """What an element says, once what was asked for is drawn."""
+        self.page.evaluate(FRAMES)
         return self.page.locator(selector).inner_text()

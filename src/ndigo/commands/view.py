@@ -31,9 +31,8 @@ from ndigo.worlds import World
 class Arguments:
     """Watch agents on a local page: the world as it is, and as they believe it to be."""
 
-    paths: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN|AGENT")]
-    """Runs' folders and agents' files; two are shown side by side. A folder of them offers all, and a file of recorded
-    episodes (episodes.npz) is played as it is."""
+    paths: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN|AGENT ...")]
+    """Runs, agents' files, or a folder of them to choose from; recordings (episodes.npz) are played as they are."""
     experiment: str | None = None
     """The world to begin in (exp2), if the agent fits it; its own without this."""
     episode: int = 0
