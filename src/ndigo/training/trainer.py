@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 from ndigo.agent import Rows, actor_epsilons, make_replay, unpack, window_starts
 from ndigo.config import Config
 from ndigo.evaluation.glass_box import discovery_loss
+from ndigo.evaluation.tracking import Tracking, track
 from ndigo.evaluation.visits import in_view, visits
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
@@ -52,6 +53,7 @@ class Trainer:
     init: Callable[[Array], TrainState]  # key -> state [S, ...]
     run_chunk: Callable[[TrainState], tuple[TrainState, Numbers]]  # numbers [S, updates, ...]
     evaluate: Callable[[Params, Array], Evaluation]  # params [S, ...], key -> [S, episodes, N]
+    track: Callable[[Params, Array], Tracking]  # sums over the same episodes, [S, N, ages]; needs a probe
     sample: Callable[[Array, Rows], Window]  # one seed's next batch, as the chunk draws it
 
 
@@ -105,10 +107,12 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         state, numbers = lax.scan(run_round, state, None, length=config.rounds_per_chunk)
         return state, jax.tree.map(lambda x: lax.collapse(x, 0, 2), numbers)
 
+    def greedy(key: Array, params: Params) -> tuple[Episode, Float[Array, "E S+1 D"]]:
+        return play(key, params, jnp.full(config.evaluation_episodes, float(reward.acts_at_random)))
+
     def evaluate(params: Params, key: Array) -> Evaluation:
         params = lower(params, config.precision)
-        acts = jnp.full(config.evaluation_episodes, float(reward.acts_at_random))
-        episodes, b_t = play(key, params, acts)
+        episodes, b_t = greedy(key, params)
         probe, S = params.probe, world.num_steps  # o_S is not counted
 
         def measure(episode: Episode, b_t: Float[Array, "S+1 D"]) -> Evaluation:
@@ -126,14 +130,30 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         # A few episodes at a time: the probe's answers over all cells are by far the largest array.
         return lax.map(lambda pair: measure(*pair), (episodes, b_t), batch_size=10)
 
+    def track_episodes(params: Params, key: Array) -> Tracking:
+        params = lower(params, config.precision)
+        episodes, b_t = greedy(key, params)
+        probe, S = params.probe, world.num_steps
+        assert probe is not None
+
+        def measure(pair: tuple[Episode, Float[Array, "S+1 D"]]) -> Tracking:
+            episode, b_t = pair
+            loss = discovery_loss(probe, b_t[:S], episode.cells[:S])
+            return track(in_view(world, unpack(episode.o_t[:S], world.shape)), loss)
+
+        return jax.tree.map(lambda x: x.sum(axis=0), lax.map(measure, (episodes, b_t), batch_size=10))
+
     def per_seed(key: Array) -> Array:
         # fold_in, not split: seed i's stream does not depend on how many seeds run.
         return jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(config.seeds))
 
+    # Runs once, and is half of what a small run compiles: on a CPU it is compiled in half the time, unoptimised.
+    quickly = {"xla_backend_optimization_level": 0} if jax.default_backend() == "cpu" else None
     return Trainer(
         learner=learner,
-        init=jax.jit(lambda key: jax.vmap(init)(per_seed(key))),
+        init=jax.jit(lambda key: jax.vmap(init)(per_seed(key)), compiler_options=quickly),
         run_chunk=jax.jit(jax.vmap(run_chunk), donate_argnums=0),
         evaluate=jax.jit(lambda params, key: jax.vmap(evaluate)(params, per_seed(key))),
+        track=jax.jit(lambda params, key: jax.vmap(track_episodes)(params, per_seed(key))),
         sample=sample,
     )

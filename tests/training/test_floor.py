@@ -1,0 +1,67 @@
+"""The floor against the weights that are really there, and `measure` on a run too small to take long."""
+
+from __future__ import annotations
+
+import jax
+import pytest
+from custom_world import world as tiny_world
+from tiny_runs import TINY
+
+from ndigo.config import preset
+from ndigo.experiments import EXPERIMENTS
+from ndigo.rewards import make_reward
+from ndigo.training.floor import Cost, Rates, update_floor
+from ndigo.training.learner import make_learner
+from ndigo.training.timing import measure
+
+
+def test_a_floor_waits_for_the_slower_of_arithmetic_and_bytes():
+    assert Cost(operations=100, bytes=10).seconds(Rates(operations=50, bytes=1)) == 10
+    assert Cost(operations=100, bytes=10).seconds(Rates(operations=5, bytes=1)) == 20
+
+
+@pytest.mark.parametrize("predictor", ["open_loop", "mlp"])
+def test_arithmetic_is_two_operations_for_each_weight_a_row_meets(predictor):
+    config = preset("gpu", batch=3, predictor=predictor, seeds=2)
+    world, reward = EXPERIMENTS["exp1"].world, make_reward("ndigo-4")
+    params = jax.eval_shape(make_learner(config, world, reward).init, jax.random.key(0)).params
+    num_params = sum(x.size for x in jax.tree.leaves(params))
+
+    def core(c) -> int:
+        cnn = 25 * c.encoder.conv1.weight.size + 9 * c.encoder.conv2.weight.size  # positions of a 5x5 view
+        return cnn + sum(x.size for x in (c.encoder.dense.weight, c.from_features.weight, c.gru.weight))
+
+    def mlp(m) -> int:
+        return m.hidden.weight.size + m.output.weight.size
+
+    p = params.model.predictor
+    if predictor == "open_loop":
+        one_step = p.gru.weight.size + mlp(p.decoder)
+    else:
+        one_step = (p.from_belief.size + p.output.size) / config.num_ahead  # K networks, each used once
+    q = core(params.q.core) + mlp(params.q.value) + mlp(params.q.advantage)
+    frames = 3 * (config.window + 1)
+    weights = frames * (3 * core(params.model.core) + 3 * q + q)  # the target network only looks
+    weights += 3 * config.window * config.num_ahead * 3 * one_step
+    weights += 3 * (config.window // config.probe_stride) * 3 * mlp(params.probe.mlp)
+    expected = config.seeds * (2 * weights + 12 * num_params)
+    assert update_floor(config, world, reward, num_params).operations == pytest.approx(expected, rel=1e-6)
+
+
+def test_an_agent_that_acts_at_random_has_no_network_to_train():
+    config, world = preset("cpu"), EXPERIMENTS["exp1"].world
+    walker, ndigo = (update_floor(config, world, make_reward(name), 0).operations for name in ("random", "ndigo-4"))
+    assert walker < ndigo
+
+
+def test_every_part_is_timed_and_rates_follow_from_the_times():
+    settings = {k: v for k, v in TINY.items() if k != "preset"}
+    tiny = preset(TINY["preset"], **settings)
+    timings = measure(tiny, tiny_world, make_reward("ndigo-1"), repeats=2)
+    names = {"iteration", "collection", "update", "sampling", "reward and Retrace", "optimiser"}
+    assert names <= set(timings.parts)
+    direct = [timings.parts[name] for name in ("sampling", "reward and Retrace", "optimiser")]  # no differences
+    assert all(part.low <= part.ms <= part.high for part in direct)
+    trained = tiny.seeds * tiny.batch * tiny.window
+    assert timings.transitions_per_s["trained"] == pytest.approx(1e3 * trained / timings.parts["update"].ms)
+    assert timings.floor_ms > 0
