@@ -26,8 +26,6 @@ from ndigo.training.floor import Rates, measure_rates, update_floor
 from ndigo.training.trainer import Trainer, TrainState, make_trainer
 from ndigo.worlds import World
 
-MANY_UPDATES = 9
-
 
 @dataclass(frozen=True)
 class Time:
@@ -43,7 +41,7 @@ class Time:
 class Timings:
     parts: dict[str, Time]  # "update", "collection" and "iteration" among them
     transitions_per_s: dict[str, float]  # "trained", "collected"
-    compile_s: float  # of the default run's chunk, without the persistent cache's help if it is off
+    compile_s: float  # first call of an iteration: seconds to compile it, or to find it in the cache
     peak_bytes: int | None
     floor_ms: float
     operations: float
@@ -66,7 +64,7 @@ def timed(call: Callable[[], Any], repeats: int) -> Time:
 
 def measure(config: Config, world: World, reward: IntrinsicReward, repeats: int) -> Timings:
     """The whole iteration, its update and collection, and the update's parts."""
-    parts, trainer, state = _rounds(config, world, reward, repeats)
+    parts, trainer, state = _whole(config, world, reward, repeats)
     compile_s = parts["iteration"].first_s or 0.0
     parts |= _parts(config, reward, trainer, state, repeats)
     num_params = sum(x.size for x in jax.tree.leaves(state.learner.params)) // config.seeds
@@ -77,7 +75,7 @@ def measure(config: Config, world: World, reward: IntrinsicReward, repeats: int)
         parts=parts,
         transitions_per_s={
             "trained": 1e3 * trained / parts["update"].ms,
-            "collected": 1e3 * collected / max(parts["collection"].ms, 1e-6),
+            "collected": 1e3 * collected / parts["collection"].ms,
         },
         compile_s=compile_s,
         peak_bytes=(jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use"),
@@ -88,34 +86,23 @@ def measure(config: Config, world: World, reward: IntrinsicReward, repeats: int)
     )
 
 
-def _rounds(
+def _whole(
     config: Config, world: World, reward: IntrinsicReward, repeats: int
 ) -> tuple[dict[str, Time], Trainer, TrainState]:
-    """A round of 1 update and one of 9: an eighth of the difference is an update, the rest is collection."""
-    rounds: dict[int, Time] = {}
-    for updates in (1, MANY_UPDATES):
-        changed = dataclasses.replace(config, rounds_per_chunk=1, updates_per_round=updates)
-        trainer = make_trainer(changed, world, reward)
-        state = [trainer.init(jax.random.key(0))]
+    """One round (an episode per actor, then its updates), a collection and an update."""
+    trainer = make_trainer(dataclasses.replace(config, rounds_per_chunk=1), world, reward)
+    state = [trainer.init(jax.random.key(0))]
 
-        def one_round(trainer: Trainer = trainer, state: list[TrainState] = state) -> Any:
-            state[0], numbers = trainer.run_chunk(state[0])
-            return numbers
+    def one_round() -> Any:
+        state[0], numbers = trainer.run_chunk(state[0])
+        return numbers
 
-        rounds[updates] = timed(one_round, repeats)
-    few, many = rounds[1], rounds[MANY_UPDATES]
-    update = {f: (getattr(many, f) - getattr(few, f)) / (MANY_UPDATES - 1) for f in ("ms", "low", "high")}
-    collection = {f: getattr(few, f) - update[f] for f in update}
-    iteration = {f: collection[f] + config.updates_per_round * update[f] for f in update}
-    return (
-        {
-            "iteration": Time(**iteration, first_s=many.first_s),
-            "collection": Time(**collection),
-            "update": Time(**update),
-        },
-        trainer,
-        state[0],
-    )
+    parts = {"iteration": timed(one_round, repeats)}
+    keys = jax.random.split(jax.random.key(1), config.seeds)
+    learner, window = state[0].learner, jax.jit(jax.vmap(trainer.sample))(keys, state[0].rows)
+    parts["collection"] = timed(_forward(trainer.collect, keys, learner.params), repeats)
+    parts["update"] = timed(_forward(trainer.learner.update, keys, learner, window), repeats)
+    return parts, trainer, state[0]
 
 
 def _parts(

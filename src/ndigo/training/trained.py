@@ -10,17 +10,19 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import Array
 
 from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.evaluation.recording import Subject, subject
+from ndigo.evaluation.tracking import Tracking
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint
 from ndigo.storage.agents import load_agent, save_agent
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.agent import Agent
 from ndigo.training.learner import Params, make_learner
-from ndigo.training.trainer import Evaluation, make_trainer
+from ndigo.training.trainer import Evaluation, Trainer, make_trainer
 from ndigo.worlds import World
 
 EPISODES_AT_ONCE = 100  # bounds the memory of a long evaluation
@@ -49,13 +51,21 @@ class Trained:
 
     def evaluate(self, episodes: int = 100, seed: int = 0) -> Evaluation:
         """Greedy episodes of every seed: each field [S, episodes, N]. Same seed, same episodes."""
-        at_once = min(episodes, EPISODES_AT_ONCE)
-        config = dataclasses.replace(self.config, seeds=self.num_seeds, evaluation_episodes=at_once)
-        trainer = make_trainer(config, self.world, self.reward)
-        num_parts = -(-episodes // at_once)
-        keys = [jax.random.fold_in(jax.random.key(seed), i) for i in range(num_parts)]
+        trainer, keys = self._parts(episodes, seed)
         parts = [jax.device_get(trainer.evaluate(self.params, key)) for key in keys]
         return jax.tree.map(lambda *xs: np.concatenate(xs, axis=1)[:, :episodes], *parts)
+
+    def track(self, episodes: int = 100, seed: int = 0) -> Tracking:
+        """Discovery loss by steps since an object was last seen, [S, N, ages]; many episodes in whole hundreds."""
+        trainer, keys = self._parts(episodes, seed)
+        parts = [jax.device_get(trainer.track(self.params, key)) for key in keys]
+        return jax.tree.map(lambda *xs: np.sum(xs, axis=0), *parts)
+
+    def _parts(self, episodes: int, seed: int) -> tuple[Trainer, list[Array]]:
+        at_once = min(episodes, EPISODES_AT_ONCE)
+        config = dataclasses.replace(self.config, seeds=self.num_seeds, evaluation_episodes=at_once)
+        keys = [jax.random.fold_in(jax.random.key(seed), i) for i in range(-(-episodes // at_once))]
+        return make_trainer(config, self.world, self.reward), keys
 
     def export(self, path: str | Path, seed: int = 0) -> Path:
         """Writes one seed's agent to a single small file (float16), which `from_file` reads."""

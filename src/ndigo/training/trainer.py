@@ -55,6 +55,7 @@ class Trainer:
     evaluate: Callable[[Params, Array], Evaluation]  # params [S, ...], key -> [S, episodes, N]
     track: Callable[[Params, Array], Tracking]  # sums over the same episodes, [S, N, ages]; needs a probe
     sample: Callable[[Array, Rows], Window]  # one seed's next batch, as the chunk draws it
+    collect: Callable[[Array, Params], Window]  # one seed's round of episodes, as rows for the replay
 
 
 def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Trainer:
@@ -156,4 +157,5 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         evaluate=jax.jit(lambda params, key: jax.vmap(evaluate)(params, per_seed(key))),
         track=jax.jit(lambda params, key: jax.vmap(track_episodes)(params, per_seed(key))),
         sample=sample,
+        collect=collect,
     )

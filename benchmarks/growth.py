@@ -1,0 +1,107 @@
+"""How training's time grows: with seeds, worlds, the window's length and the steps predicted ahead.
+
+    python benchmarks/growth.py --json growth.json --figure growth.png       # about ten minutes on two cores
+
+One quantity at a time, all others as in the preset for this device. Worlds grow the collection of a round, the rest an
+update. The exponent is the slope of log time against log count by least squares over all counts: 1 means in proportion.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+
+from ndigo.api import default_preset
+from ndigo.config import Config, preset
+from ndigo.experiments import EXPERIMENTS
+from ndigo.rewards import make_reward
+from ndigo.training.learner import make_learner
+from ndigo.training.timing import timed
+from ndigo.training.trainer import make_trainer
+
+COUNTS: dict[str, tuple[int, ...]] = {
+    "seeds": (1, 2, 5, 10, 20, 40),
+    "actors": (1, 8, 64, 512, 4096),
+    "window": (25, 50, 100, 200, 400),
+    "num_ahead": (1, 2, 5, 10, 20),
+}
+TITLES = {
+    "seeds": "update, seeds side by side",
+    "actors": "collection of an episode, worlds at once",
+    "window": "update, steps in a window",
+    "num_ahead": "update, steps predicted ahead (K)",
+}
+
+
+def collection_ms(config: Config, repeats: int) -> list[float]:
+    """One episode in every world, without a learner's step."""
+    trainer = make_trainer(dataclasses.replace(config, seeds=1), EXPERIMENTS["exp1"].world, make_reward("ndigo-4"))
+    params = jax.tree.map(lambda x: x[0], trainer.init(jax.random.key(0)).learner.params)
+    collect = jax.jit(trainer.collect)
+    return [timed(lambda: collect(jax.random.key(1), params), 1).ms for _ in range(repeats)]
+
+
+def update_ms(config: Config, repeats: int) -> list[float]:
+    world, reward = EXPERIMENTS["exp1"].world, make_reward("pe")  # needs one step ahead: K is free
+    trainer, learner = make_trainer(config, world, reward), make_learner(config, world, reward)
+    state = trainer.init(jax.random.key(0))
+    keys = jax.random.split(jax.random.key(1), config.seeds)
+    window = jax.jit(jax.vmap(trainer.sample))(keys, state.rows)
+    update = jax.jit(jax.vmap(learner.update))
+    return [timed(lambda: update(keys, state.learner, window), 1).ms for _ in range(repeats)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--preset", default=default_preset())
+    parser.add_argument("--only", nargs="+", choices=COUNTS, default=list(COUNTS))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--figure", type=Path)
+    args = parser.parse_args()
+    load = os.getloadavg()[0]
+    told: dict[str, Any] = {}
+    for name in args.only:
+        times = {}
+        for count in COUNTS[name]:
+            changes = {"seeds": 1, "replay_steps": 20_000, name: count}
+            config = preset(args.preset, **changes)
+            times[count] = (collection_ms if name == "actors" else update_ms)(config, args.repeats)
+            print(f"{name} {count:>5}: {np.median(times[count]):9.2f} ms", flush=True)
+        medians = [float(np.median(ms)) for ms in times.values()]
+        slope, intercept = np.polyfit(np.log(COUNTS[name]), np.log(medians), 1)
+        told[name] = {"ms": times, "exponent": slope, "at_one_ms": float(np.exp(intercept))}
+        print(f"{name}: time grows as count^{slope:.2f}", flush=True)
+    about = {"device": jax.devices()[0].device_kind, "jax": jax.__version__, "preset": args.preset}
+    about |= {"load_before": load, "load_after": os.getloadavg()[0]}
+    if args.json:
+        args.json.write_text(json.dumps({"about": about, "growth": told}, indent=1))
+    if args.figure:
+        draw(told, about, args.figure)
+
+
+def draw(told: dict[str, Any], about: dict[str, Any], path: Path) -> None:
+    figure, axes = plt.subplots(1, len(told), figsize=(3.2 * len(told), 3), layout="constrained", squeeze=False)
+    for ax, (name, found) in zip(axes[0], told.items(), strict=True):
+        counts = np.array(list(found["ms"]), float)
+        middle, low, high = (np.array([np.percentile(ms, q) for ms in found["ms"].values()]) for q in (50, 25, 75))
+        ax.errorbar(counts, middle, yerr=[middle - low, high - middle], fmt="o", color="#0072b2", markersize=4)
+        fit = found["at_one_ms"] * counts ** found["exponent"]
+        ax.plot(counts, fit, color="#d55e00", label=f"count^{found['exponent']:.2f}")
+        ax.set(xscale="log", yscale="log", xlabel=name, ylabel="ms", title=TITLES[name])
+        ax.title.set_fontsize(9)
+        ax.legend(frameon=False)
+    figure.suptitle(f"{about['device']}, preset {about['preset']}, jax {about['jax']}", fontsize=9)
+    figure.savefig(path, dpi=130)
+
+
+if __name__ == "__main__":
+    main()
