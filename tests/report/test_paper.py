@@ -3,7 +3,7 @@
 import pytest
 
 from ndigo.experiments import EXPERIMENTS
-from ndigo.report.paper import PAPER, Cell, printed
+from ndigo.report.paper import PAPER, Printed, printed
 
 
 @pytest.mark.parametrize(
@@ -50,5 +50,5 @@ def test_every_number_lies_in_its_metrics_range():
     ]
     printed_cells = [(metric, cell) for metric, cell in cells if cell is not None]
     assert len(cells) == 2 * (3 * 7 * 2 + 5 * 2) + 2 * 8 * 5
-    assert all(isinstance(cell, Cell) and 0 <= cell.mean <= top[metric] for metric, cell in printed_cells)
+    assert all(isinstance(cell, Printed) and 0 <= cell.mean <= top[metric] for metric, cell in printed_cells)
     assert all(cell.spread >= 0 for _, cell in printed_cells)

@@ -126,8 +126,8 @@ def _sizes(config: Config) -> Table:
     table.add_section()
     for name in ("model", "q", "reward", "probe"):
         table.add_row(f"parameters of {name}, a seed", f"{_count(getattr(params, name)) // config.seeds:,}")
-    table.add_row("replay", f"{_bytes(state.rows) / 1e6:,.1f} MB")
-    table.add_row("checkpoint", f"{_bytes(state) / 1e6:,.1f} MB")
+    table.add_row("replay", f"{num_bytes(state.rows) / 1e6:,.1f} MB")
+    table.add_row("checkpoint", f"{num_bytes(state) / 1e6:,.1f} MB")
     rounds = -(-config.learner_steps // config.updates_per_round)
     table.add_row("world steps, a seed", f"{rounds * config.actors * world.num_steps:,}")
     table.add_row("learner steps between checkpoints", f"{config.updates_per_chunk:,}")
@@ -138,5 +138,5 @@ def _count(tree: Any) -> int:
     return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(tree))
 
 
-def _bytes(tree: Any) -> int:
+def num_bytes(tree: Any) -> int:
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))

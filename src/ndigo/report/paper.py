@@ -1,6 +1,6 @@
 """The numbers the paper prints: every cell of its tables, as data.
 
-`PAPER[experiment][metric][reward][object]` is a `Cell`, or None where the paper prints a dash ("the
+`PAPER[experiment][metric][reward][object]` is a `Printed`, or None where the paper prints a dash ("the
 agent never visits the corresponding room"). The metrics:
 
     visits       steps of an episode with the object in view
@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 Metric = Literal["visits", "first_visit", "frequency"]
 
 
-class Cell(NamedTuple):
+class Printed(NamedTuple):
     """One printed `mean ± spread`.
 
     The paper calls the spread a standard deviation; some of it fits a standard error better (that
@@ -31,12 +31,12 @@ class Cell(NamedTuple):
     spread: float
 
 
-Table = dict[str, dict[str, Cell | None]]  # reward -> object -> cell
+Table = dict[str, dict[str, Printed | None]]  # reward -> object -> cell
 
 
 def _table(objects: tuple[str, ...], rows: Mapping[str, Sequence[tuple[float, float] | None]]) -> Table:
     return {
-        reward: {name: Cell(*cell) if cell else None for name, cell in zip(objects, cells, strict=True)}
+        reward: {name: Printed(*cell) if cell else None for name, cell in zip(objects, cells, strict=True)}
         for reward, cells in rows.items()
     }
 
@@ -173,6 +173,6 @@ PAPER: dict[str, dict[Metric, Table]] = {
 }
 
 
-def printed(experiment: str, metric: Metric, reward: str, object_name: str) -> Cell | None:
+def printed(experiment: str, metric: Metric, reward: str, object_name: str) -> Printed | None:
     """The paper's cell, or None where it prints a dash or nothing."""
     return PAPER.get(experiment, {}).get(metric, {}).get(reward, {}).get(object_name)

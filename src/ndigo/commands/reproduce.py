@@ -1,0 +1,269 @@
+"""`ndigo reproduce`: remakes cells of the paper's tables, says first what they cost and then how they compare."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shutil
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import jax
+import tyro
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ndigo.api import Run, as_reward, create_run, open_run, resume
+from ndigo.commands.train import num_bytes
+from ndigo.config import Config, preset
+from ndigo.errors import NdigoError
+from ndigo.experiments import find_experiment, plan
+from ndigo.experiments.plan import CELLS, Cell, departures, find_cell, recipe
+from ndigo.report.cells import Measured, differences, find_cells, measured
+from ndigo.report.tables import HEADINGS, comparison, row
+from ndigo.storage.cells import CellFolder, copy_cell, load_cell
+from ndigo.storage.checkpoint import KEPT
+from ndigo.storage.run_folder import RunFolder
+from ndigo.training.cell import finish, time_round
+from ndigo.training.trainer import make_trainer
+
+# Of two equal cells of ten normal seeds, the one's mean is outside the other's bootstrap interval in 22% of draws.
+BY_CHANCE = "by chance alone about one in five would"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Remake a cell of the paper's tables (exp1 --reward ndigo-4), an experiment's missing ones, or --all missing."""
+
+    experiment: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[EXPERIMENT]")] = None
+    """exp1 to exp5."""
+    reward: str | None = None
+    """Which agent; without it every cell of the experiment that is missing."""
+    all: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Every missing cell, in the plan's order."""
+    list: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Show the plan and what is done, and run nothing."""
+    dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print the cost, and run nothing."""
+    minutes: float | None = None
+    """Pause after this long; the same command goes on from there, bit for bit."""
+    preset: str | None = None
+    """For a trial: another preset than the recipe's. A trial never counts as a cell."""
+    seeds: int | None = None
+    """For a trial: another number of seeds."""
+    learner_steps: int | None = None
+    """For a trial: another length."""
+    cells: Path = Path("results/cells")
+    """Where finished cells lie, and where a missing one is put."""
+    runs: Path = Path("runs")
+    """Where runs lie: in cells/EXPERIMENT-REWARD, trials in trials/."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to make."""
+
+    cell: Cell
+    config: Config
+    path: Path
+
+    @property
+    def is_trial(self) -> bool:
+        return bool(departures(self.cell, dataclasses.asdict(self.config)))
+
+
+def run(args: Arguments) -> int:
+    if args.minutes is not None and not 0 < args.minutes < math.inf:
+        raise NdigoError(f"--minutes {args.minutes}: must be above 0")
+    if args.reward is not None and args.experiment is None:
+        raise NdigoError(
+            f"--reward {args.reward}: name its experiment too, as in ndigo reproduce exp1 --reward ndigo-4"
+        )
+    if args.all and args.experiment is not None:
+        raise NdigoError(f"--all walks every experiment; leave out {args.experiment}, or --all")
+    shipped = find_cells(args.cells)
+    if args.list:
+        _list(args, shipped)
+        return 0
+    jobs = _jobs(args, shipped)
+    if not jobs:
+        print("nothing is missing; name a cell with --reward to remake it")
+    deadline = None if args.minutes is None else time.monotonic() + 60 * args.minutes
+    for number, job in enumerate(jobs, 1):
+        print(
+            f"[{number}/{len(jobs)}] " if len(jobs) > 1 else "",
+            _cost(job, shipped, args.minutes is None),
+            sep="",
+            flush=True,
+        )
+        if args.dry_run:
+            continue
+        minutes = None if deadline is None else max((deadline - time.monotonic()) / 60, 0.0)
+        if minutes == 0 and number > 1:
+            print("the minutes are over; the same command goes on from here")
+            return 0
+        made = resume(_begun(job).path, minutes=minutes)
+        assert made.outcome is not None
+        if made.outcome.why != "finished":
+            print(f"paused at step {made.outcome.step:,}, saved in {made.path}; the same command goes on from there")
+            return 0 if made.outcome.why == "time" else 128 + signal.Signals[made.outcome.why]
+        _close(job, made, args.cells, shipped)
+    return 0
+
+
+def _jobs(args: Arguments, shipped: dict[Cell, CellFolder]) -> Sequence[Job]:
+    if args.reward is not None and args.experiment is not None:
+        cells = [find_cell(args.experiment, args.reward)]
+    else:
+        if args.experiment is None and not args.all:
+            raise NdigoError("name an experiment (ndigo reproduce exp1 --reward ndigo-4), or use --all or --list")
+        named = None if args.experiment is None else find_experiment(args.experiment).name
+        cells = [cell for cell in CELLS if cell not in shipped and named in (None, cell.experiment)]
+    return [_job(args, cell) for cell in cells]
+
+
+def _job(args: Arguments, cell: Cell) -> Job:
+    changes = {name: getattr(args, name) for name in ("seeds", "learner_steps") if getattr(args, name) is not None}
+    base = recipe(cell) if args.preset is None else preset(args.preset, world=cell.experiment, reward=cell.reward)
+    config = dataclasses.replace(base, **changes)
+    if not departures(cell, dataclasses.asdict(config)):
+        return Job(cell, config, args.runs / "cells" / cell.name)
+    marks = [args.preset or plan.RECIPE, *(f"{name.replace('_', '-')}-{value}" for name, value in changes.items())]
+    return Job(cell, config, args.runs / "trials" / "-".join([cell.name, *marks]))
+
+
+def _begun(job: Job) -> Run:
+    """The job's run: the one that is there, if it has these settings, else a new one."""
+    if not (job.path / "config.json").exists():
+        return create_run(**dataclasses.asdict(job.config), preset=plan.RECIPE, out=job.path)
+    there = open_run(job.path)
+    for name, value in dataclasses.asdict(job.config).items():
+        if (found := getattr(there.config, name)) != value:
+            raise NdigoError(
+                f"{job.path} was begun with {name} {found}, now it is {value}: move that folder away first"
+            )
+    return there
+
+
+def _cost(job: Job, shipped: dict[Cell, CellFolder], may_time: bool) -> str:
+    """What the job takes, in words, before it begins."""
+    config, world = job.config, find_experiment(job.cell.experiment).world
+    rounds = -(-config.learner_steps // config.updates_per_round)
+    begun = RunFolder(job.path).metrics() if job.path.exists() else []
+    done = begun[-1]["step"] if begun else 0
+    estimate = "nothing is left to train"
+    if done < config.learner_steps:
+        pace, source = _pace(job, shipped, may_time)
+        minutes = f"about {(config.learner_steps - done) * pace / 60:,.1f} min" if pace else "unknown time"
+        estimate = f"{minutes} on {jax.devices()[0].device_kind} ({source})"
+    disk = (KEPT + 1) * num_bytes(
+        jax.eval_shape(make_trainer(config, world, as_reward(config.reward)).init, jax.random.key(0))
+    )
+    where = next(path for path in (job.path, *job.path.absolute().parents) if path.exists())
+    free = shutil.disk_usage(where).free
+    text = [
+        f"{job.cell.name}: {config.seeds} seeds, {config.learner_steps:,} learner steps, "
+        f"{rounds * config.actors * world.num_steps:,} world steps a seed, then {plan.EPISODES} greedy episodes a seed",
+        f"  in {job.path}" + (f", from step {done:,} on" if done else ""),
+        f"  {estimate}",
+        f"  up to {disk / 1e9:,.2f} GB of disk while it runs ({free / 1e9:,.0f} GB free)",
+    ]
+    if job.is_trial:
+        text.append("  a trial, not the recipe: it never counts as a cell")
+    elif jax.default_backend() == "cpu":
+        text.append("  JAX finds no GPU here, and the recipe is made for one; --preset cpu tries the command")
+    return "\n".join(text)
+
+
+def _pace(job: Job, shipped: dict[Cell, CellFolder], may_time: bool) -> tuple[float | None, str]:
+    """Seconds a learner step, and where that is from: this run, cells made on this device, or a timing now."""
+    if job.path.exists() and (lines := RunFolder(job.path).metrics()):
+        return lines[-1]["seconds"] / lines[-1]["step"], "at the pace it has had"
+    device = jax.devices()[0].device_kind
+    alike = {} if job.is_trial else {c: f for c, f in shipped.items() if f.result["device"] == device}
+    for what, chosen in (
+        ("as the shipped cell took", [f for c, f in alike.items() if c == job.cell]),
+        (
+            "as its experiment's shipped cells took",
+            [f for c, f in alike.items() if c.experiment == job.cell.experiment],
+        ),
+        ("as the shipped cells took", list(alike.values())),
+    ):
+        if chosen:
+            seconds = sum(f.result["seconds"] for f in chosen)
+            return seconds / sum(f.result["learner_steps"] for f in chosen), what
+    if not may_time:
+        return None, "no cell was made on such a device; a timing would take of the minutes given"
+    config, world = job.config, find_experiment(job.cell.experiment).world
+    with Console(stderr=True).status("timing a round"):
+        seconds = time_round(config, world, as_reward(config.reward))
+    return seconds / config.updates_per_round, "timed here, without compilation and evaluations"
+
+
+def _close(job: Job, made: Run, cells: Path, shipped: dict[Cell, CellFolder]) -> None:
+    """The final evaluation, kept beside the run; a missing cell goes to its place, another is compared."""
+    experiment = find_experiment(job.cell.experiment)
+    if not (made.path / "cell").exists():
+        finish(
+            made.path / "cell",
+            RunFolder(made.path),
+            made.trained(),
+            experiment.discovers,
+            episodes=plan.EPISODES,
+            keeps_agent=job.cell.ships_agent,
+        )
+    folder = load_cell(made.path / "cell")
+    print(
+        f"{job.cell.name}, mean and 95% bootstrap interval over {made.config.seeds} seeds of {plan.EPISODES} episodes\n"
+    )
+    Console().print(comparison([row(job.cell.reward, folder.settings, folder.result["evaluation"])], experiment))
+    if job.is_trial:
+        print(f"a trial, not the recipe: it stays in {folder.path} and counts as no cell")
+    elif job.cell in shipped:
+        print(_compared(measured(job.cell, folder), measured(job.cell, shipped[job.cell])))
+        print(f"yours: {folder.path}; the shipped one is left as it is")
+    else:
+        copy_cell(folder.path, cells / job.cell.name)
+        print(f"kept as {cells / job.cell.name}; there was none to compare with")
+
+
+def _compared(new: Measured, old: Measured) -> str:
+    found = differences(new, old)
+    outside = [difference for difference in found if not difference[-1]]
+    if not outside:
+        return f"ok: all {len(found)} means lie within the shipped result's 95% intervals"
+    lines = [f"{len(outside)} of {len(found)} means lie outside the shipped result's 95% interval ({BY_CHANCE}):"]
+    for metric, name, mean, there, _ in outside:
+        shipped = f"{there.mean:.4g} ({there.low:.4g} to {there.high:.4g})"
+        lines.append(f"  {HEADINGS[metric]} of {name}: {mean:.4g}, shipped {shipped}")
+    return "\n".join(lines)
+
+
+def _list(args: Arguments, shipped: dict[Cell, CellFolder]) -> None:
+    table = Table("cell", "state", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("minutes", justify="right")
+    table.add_column("device")
+    for cell in CELLS:
+        job = _job(dataclasses.replace(args, preset=None, seeds=None, learner_steps=None), cell)
+        minutes = device = ""
+        if cell in shipped:
+            result = shipped[cell].result
+            state, minutes, device = "done", f"{result['seconds'] / 60:.1f}", result["device"]
+        elif (args.cells / cell.name).is_dir():
+            changed = departures(cell, load_cell(args.cells / cell.name).settings["config"])
+            state = f"not the recipe: {', '.join(f'{name} {value}' for name, value in changed.items())}"
+        elif job.path.exists() and (lines := RunFolder(job.path).metrics()):
+            state, minutes = f"begun: step {lines[-1]['step']:,}", f"{lines[-1]['seconds'] / 60:.1f}"
+        else:
+            state = "missing"
+        table.add_row(cell.name, state, minutes, device)
+    Console().print(table)
+    size = sum(path.stat().st_size for path in args.cells.rglob("*") if path.is_file())
+    config = recipe(CELLS[0])
+    print(f"{len(shipped)} of {len(CELLS)} cells done, {size / 1e6:.1f} MB in {args.cells}")
+    print(f"the recipe: preset {plan.RECIPE}, {config.seeds} seeds, {config.learner_steps:,} learner steps")

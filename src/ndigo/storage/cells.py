@@ -1,0 +1,143 @@
+"""The folder of a cell: what a finished run comes to, small enough to ship.
+
+    config.json        the run's own: settings, world, versions, device
+    result.json        steps, seconds, and the final greedy evaluation, per seed
+    metrics.jsonl.gz   learning curves, thinned (`thin`)
+    agent.safetensors  the median seed's agent, where it is kept
+
+A folder is written under a temporary name and renamed: it is whole or absent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ndigo.errors import NdigoError
+from ndigo.storage.run_folder import WriteError, make_folder, sync_folder, write_whole
+
+FORMAT, VERSION = "ndigo-cell", 1
+AGENT = "agent.safetensors"
+DIGITS = 5  # that count, of every number in the thinned metrics
+
+
+@dataclass(frozen=True)
+class CellFolder:
+    """What a cell's folder holds."""
+
+    path: Path
+    settings: dict[str, Any]  # config.json
+    result: dict[str, Any]  # result.json
+    metrics: list[dict[str, Any]]  # one line an evaluation
+
+    @property
+    def agent(self) -> Path | None:
+        path = self.path / AGENT
+        return path if path.exists() else None
+
+
+def thin(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One line for each evaluation, the evaluation untouched, `learning` the mean over the lines since the one before.
+
+    Each line of a run is itself a mean over as many updates as the others, so the means are over all updates and
+    nothing is picked. What the clock says is the last line's.
+    """
+    kept, since = [], []
+    for line in lines:
+        since.append(line["learning"])
+        if "evaluation" in line:
+            names = since[0]
+            learning = {name: np.mean([each[name] for each in since], axis=0).tolist() for name in names}
+            kept.append(line | {"learning": learning})
+            since = []
+    return _rounded(kept)
+
+
+def save_cell(
+    path: Path,
+    settings: dict[str, Any],
+    result: dict[str, Any],
+    lines: Sequence[dict[str, Any]],
+    save_agent: Callable[[Path], object] | None = None,
+) -> CellFolder:
+    """Writes the folder, in place of one that was there; `save_agent` writes the agent to the path it is given."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    make_folder(temporary)
+    try:
+        write_whole(temporary / "config.json", json.dumps(settings, indent=1).encode())
+        whole = {"format": FORMAT, "version": VERSION} | _rounded(result)
+        rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in whole.items())
+        write_whole(temporary / "result.json", f"{{\n{rows}\n}}\n".encode())
+        text = "".join(json.dumps(line) + "\n" for line in thin(lines))
+        write_whole(temporary / "metrics.jsonl.gz", gzip.compress(text.encode(), mtime=0))
+        if save_agent is not None:
+            save_agent(temporary / AGENT)
+        _put(temporary, path)
+    except OSError as error:
+        raise WriteError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return load_cell(path)
+
+
+def copy_cell(source: Path, path: Path) -> None:
+    """The same folder at another place, whole or not at all."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    make_folder(path.parent)
+    try:
+        shutil.copytree(source, temporary)
+        _put(temporary, path)
+    except OSError as error:
+        raise WriteError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def load_cell(path: Path) -> CellFolder:
+    """The folder's contents; what is no such folder, or damaged, is one line."""
+    try:
+        settings = json.loads((path / "config.json").read_bytes())
+        result = json.loads((path / "result.json").read_bytes())
+        text = gzip.decompress((path / "metrics.jsonl.gz").read_bytes()).decode()
+        metrics = [json.loads(line) for line in text.splitlines()]
+    except OSError as error:
+        name = Path(error.filename or path).name
+        raise NdigoError(f"{path} is no cell, or damaged ({name}: {error.strerror or error})") from None
+    except (ValueError, EOFError, zlib.error) as error:
+        raise NdigoError(f"cell {path} is damaged ({error})") from None
+    if result.get("format") != FORMAT or result.get("version") != VERSION:
+        raise NdigoError(f"{path} is of format {result.get('format')} {result.get('version')}, not {FORMAT} {VERSION}")
+    return CellFolder(path, settings, result, metrics)
+
+
+def _put(temporary: Path, path: Path) -> None:
+    if path.exists():
+        old = path.with_name(f".{path.name}.old.tmp")
+        shutil.rmtree(old, ignore_errors=True)
+        os.replace(path, old)
+        os.replace(temporary, path)
+        with contextlib.suppress(OSError):
+            shutil.rmtree(old)
+    else:
+        os.replace(temporary, path)
+    sync_folder(path.parent)
+
+
+def _rounded(x: Any) -> Any:
+    if isinstance(x, float):
+        return float(f"{x:.{DIGITS}g}")
+    if isinstance(x, dict):
+        return {name: _rounded(value) for name, value in x.items()}
+    return [_rounded(value) for value in x] if isinstance(x, list | tuple) else x
