@@ -19,7 +19,7 @@ LOOKED_AT = BASE | SIBLINGS | {"evaluation", "oracle", "storage", "experiments",
 MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE | SIBLINGS | {"storage", "terminal"}, BASE),
     "rewards": BASE | {"oracle"},  # ideal rewards; what the exact filter reads is actions and observations
-    "evaluation": BASE | SIBLINGS,
+    "evaluation": BASE | SIBLINGS | {"oracle"},
     "oracle": BASE | {"worlds"},
     "training": TRAINED,
     "experiments": TRAINED,

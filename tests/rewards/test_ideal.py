@@ -42,12 +42,13 @@ def enumerated(enumeration, a_t, states):
         before.append(enumeration.step(after[t], a_t[t]))
         after.append(enumeration.condition(before[-1], seen[t + 1]))
 
-    def loss(s, t, c):
-        """L_{s|t} of channel c."""
+    def loss(s, t):
+        """L_{s|t}: for each object its own, and for the walls what is left of the whole frame's."""
         p = after[t]
         for a in a_t[t:s]:
             p = enumeration.step(p, a)
-        return -np.log(enumeration.channel(p, seen[s], c))
+        objects = [-np.log(enumeration.channel(p, seen[s], c)) for c in range(1, C)]
+        return np.array([-np.log(enumeration.observations(p)[seen[s]]) - sum(objects), *objects])
 
     def gain(t, i, lag):
         """KL of object i's place `lag` steps after frame t, the agent being where it blocks nobody."""
@@ -64,9 +65,9 @@ def enumerated(enumeration, a_t, states):
 
     r = {name: np.zeros((T, C)) for name in NAMES}
     for t in range(T):
-        r["ideal-pe"][t] = [loss(t + 1, t, c) for c in range(C)]
+        r["ideal-pe"][t] = loss(t + 1, t)
         if t >= 2:  # frame t-1 is paid for what it says of frame t+1
-            r["ideal-ndigo-2"][t] = [loss(t + 1, t - 2, c) - loss(t + 1, t - 1, c) for c in range(C)]
+            r["ideal-ndigo-2"][t] = loss(t + 1, t - 2) - loss(t + 1, t - 1)
         for name, lag in (("ig", 0), ("ig-2", 2)):
             r[name][t, 1:] = [gain(t + 1, i, lag) for i in range(C - 1)]
     return r

@@ -10,6 +10,7 @@ import tyro
 from rich.console import Console
 
 from ndigo.api import load_trained
+from ndigo.report.references import reference_rows
 from ndigo.report.tables import Row, comparison, experiment_of_run, row
 from ndigo.terminal.options import within
 from ndigo.training.trained import Trained
@@ -33,7 +34,8 @@ def run(args: Arguments) -> None:
     trained = load_trained(args.path)
     rows = [measure(trained, trained.settings["reward"], args.episodes, args.seed)]
     print(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n")
-    Console().print(comparison(rows, experiment_of_run(trained.settings)))
+    experiment = experiment_of_run(trained.settings)
+    Console().print(comparison(rows, experiment, reference_rows(experiment)))
 
 
 def measure(trained: Trained, label: str, episodes: int, seed: int) -> Row:

@@ -14,7 +14,7 @@ from ndigo.oracle.quantities import (
     knowledge,
 )
 from ndigo.oracle.reference_agents import greedy, planner, searcher
-from ndigo.oracle.search import SearchPath, search_path
+from ndigo.oracle.search import SearchPath, search_path, seek_path
 
 __all__ = [
     "Belief",
@@ -41,4 +41,5 @@ __all__ = [
     "random_walker",
     "search_path",
     "searcher",
+    "seek_path",
 ]

@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import xlogy
-from jaxtyping import Array, Float, Int, UInt8
+from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from ndigo.errors import NdigoError
 from ndigo.oracle.motion import Motion, motion_of
@@ -50,6 +50,7 @@ class Tables:
     shape: tuple[int, int]
     start: int
     walk: Int[np.ndarray, "F A"]  # where an action leads, walls minded and objects not
+    walls: Bool[np.ndarray, "F VV"]  # the walls in view
     wall_pattern: Int[np.ndarray, " F"]  # equal exactly where the walls in view are equal
     offsets: Int[np.ndarray, " VV"]  # from the agent's flat cell to each cell of its view
     motions: tuple[Motion, ...]
@@ -168,6 +169,7 @@ def tables_of(grid: Grid) -> Tables:
         shape=layout.shape,
         start=layout.start[0] * stride + layout.start[1],
         walk=walk,
+        walls=crops,
         wall_pattern=wall_pattern,
         offsets=(d[:, None] * stride + d).ravel(),
         motions=motions,

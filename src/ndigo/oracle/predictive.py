@@ -52,11 +52,22 @@ class Nats(eqx.Module):
 
     `frame` is the joint -ln p(o). `channels` are the marginals -ln p(o^c), what the best model with
     independent channels pays; they add up to `frame` when the agent's future cell is certain, and to
-    no less than it on average otherwise.
+    no less than it on average otherwise. `wall_cells` is what the walls cost if their V*V cells are
+    independent too, each given its marginal.
     """
 
     frame: Float[Array, "*T"]
     channels: Float[Array, "*T C"]
+    wall_cells: Float[Array, "*T"]
+
+    def by_chain(self) -> Float[Array, "*T C"]:
+        """Adds up to `frame`: each object's marginal, and for the walls what the objects do not tell of the frame."""
+        objects = self.channels[..., 1:]
+        return jnp.concatenate([(self.frame - objects.sum(axis=-1))[..., None], objects], axis=-1)
+
+    def by_cell(self) -> Float[Array, "*T C"]:
+        """What the best model with the models' likelihood pays: `channels`, with the walls' cells independent too."""
+        return jnp.concatenate([self.wall_cells[..., None], self.channels[..., 1:]], axis=-1)
 
 
 def start(tables: Tables, b_t: Belief, a: Int[Array, " K"]) -> tuple[Box, Joint]:
@@ -110,7 +121,12 @@ def nats(tables: Tables, box: Box, joint: Joint, agent: Int[Array, ""], seen: In
         per_row.append((J * jnp.where(seen[i] < len(tables.offsets), is_there, is_hidden)).sum(axis=(1, 2)))
     given_x = jnp.stack(per_row) / jnp.where(p_x > 0, p_x, 1)
     channels = jnp.stack([(p_x * has_walls).sum(), *(p.sum() for p in per_row)])
-    return Nats(frame=-jnp.log((p_x * has_walls * given_x.prod(axis=0)).sum()), channels=-jnp.log(channels))
+    is_as_seen = jnp.asarray(tables.walls)[box.cells] == jnp.asarray(tables.walls)[agent]  # [M, VV]
+    return Nats(
+        frame=-jnp.log((p_x * has_walls * given_x.prod(axis=0)).sum()),
+        channels=-jnp.log(channels),
+        wall_cells=-jnp.log(jnp.where(is_as_seen, p_x[:, None], 0).sum(axis=0)).sum(),
+    )
 
 
 def views(tables: Tables, box: Box, joint: Joint) -> Float[Array, "N VV+1"]:

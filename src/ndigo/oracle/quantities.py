@@ -84,6 +84,7 @@ def ideal_table(filter_: Filter, b_t: Belief, a_t: Int[Array, " T"], o_t: UInt8[
     return Nats(
         frame=jnp.where(is_real, table.frame, jnp.nan),
         channels=jnp.where(is_real[..., None], table.channels, jnp.nan),
+        wall_cells=jnp.where(is_real, table.wall_cells, jnp.nan),
     )
 
 

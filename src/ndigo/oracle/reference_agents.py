@@ -25,7 +25,7 @@ from ndigo.oracle.episode import ReferenceAgent, follow
 from ndigo.oracle.exactness import free_cells
 from ndigo.oracle.filter import Belief, Filter, Tables, make_filter
 from ndigo.oracle.motion import Motion
-from ndigo.oracle.search import search_path
+from ndigo.oracle.search import first_steps, search_path
 from ndigo.worlds import World
 
 LAG = 4  # ours; as far as the paper's NDIGO-4 looks
@@ -60,7 +60,7 @@ def planner(world: World, lag: int = LAG, gamma: float = 0.97, num_steps: int = 
     tables = filter_.tables
     free = free_cells(tables)
     lessons = [information(tables, i, lag) for i in range(len(tables.motions))]
-    toward = jnp.asarray(_first_steps(tables, free))  # [goal, F]
+    toward = jnp.asarray(first_steps(tables, free))  # [goal, F]
 
     def value(b_t: Belief, goal: Array) -> Array:
         def body(carry: tuple[Belief, Array, Array], s: Array):
@@ -106,6 +106,7 @@ def information(tables: Tables, i: int, lag: int) -> Lesson:
     """What a view teaches about object i's cell `lag` steps later, from its belief before the view."""
     motion, in_view = tables.motions[i], jnp.asarray(tables.in_view[i])
     later = _later(motion, lag)  # [D, S, S]
+    entropy_later = np.asarray(entr(later[0])).sum(axis=-1)
 
     def frame_entropy(f: Float[Array, "D S"], agent: Int[Array, ""]) -> Float[Array, ""]:
         """For an object that stays: the frame is a function of its cell, so I(o; y) = H[o]."""
@@ -114,11 +115,17 @@ def information(tables: Tables, i: int, lag: int) -> Lesson:
 
     def lasting(f: Float[Array, "D S"], agent: Int[Array, ""]) -> Float[Array, ""]:
         # p(o, y): an outcome o is a cell in view, or "absent"; the directions in it stay mixed.
-        seen = jnp.einsum("ds,dsy->sy", f * in_view[agent], later, precision="highest")
-        absent = jnp.einsum("ds,dsy->y", f * (1 - in_view[agent]), later, precision="highest")
-        joint = jnp.concatenate([seen, absent[None]])
-        mutual = entr(joint.sum(axis=0)).sum() + entr(joint.sum(axis=1)).sum() - entr(joint).sum()
-        return jnp.maximum(mutual, 0)
+        seen, hidden = f * in_view[agent], f * (1 - in_view[agent])
+        p_seen = seen.sum(axis=0)
+        p_later = jnp.einsum("ds,dsy->y", f, later, precision="highest")
+        absent = jnp.einsum("ds,dsy->y", hidden, later, precision="highest")
+        if len(later) == 1:
+            # The same sum without its S*S logarithms: seen, the object's cell is known, and so is H[y | cell].
+            of_seen = entr(p_seen).sum() + (p_seen * entropy_later).sum()
+        else:
+            of_seen = entr(jnp.einsum("ds,dsy->sy", seen, later, precision="highest")).sum()
+        of_outcome = entr(p_seen).sum() + entr(absent.sum())
+        return jnp.maximum(entr(p_later).sum() + of_outcome - of_seen - entr(absent).sum(), 0)
 
     if np.array_equal(later[0], np.eye(later.shape[1])):
         return frame_entropy
@@ -135,12 +142,3 @@ def _later(motion: Motion, lag: int) -> Float[np.ndarray, "D S S"]:
     for _ in range(lag):
         states = motion.move(states, jnp.zeros_like(states), nowhere)
     return np.asarray(states.sum(axis=1)).reshape(*shape, -1)
-
-
-def _first_steps(tables: Tables, free: np.ndarray) -> Int[np.ndarray, "G F"]:
-    """The action that starts a shortest path from each flat cell to each goal; stay at the goal."""
-    steps = np.full((len(free), len(tables.walk)), len(free))
-    steps[np.arange(len(free)), free] = 0
-    for _ in range(len(free)):
-        steps = np.minimum(steps, steps[:, tables.walk].min(axis=-1) + 1)
-    return steps[:, tables.walk].argmin(axis=-1).astype(np.int32)

@@ -25,7 +25,7 @@ from jaxtyping import Bool, Float, Int
 
 from ndigo.errors import NdigoError
 from ndigo.oracle.exactness import free_cells, steps_to
-from ndigo.oracle.filter import tables_of
+from ndigo.oracle.filter import Tables, tables_of
 from ndigo.worlds import World
 
 
@@ -98,6 +98,39 @@ def search_path(world: World, name: str, width: int = 4096) -> SearchPath:
         actions.append(int(history[step].action[row]))
         row, step = int(history[step].parent[row]), step - 1
     return SearchPath(tuple(reversed(actions)), best, min(best, lower_bound))
+
+
+def seek_path(world: World, name: str, width: int = 256) -> tuple[int, ...]:
+    """Actions that go and look for an object: the best search found, or for one that moves, the shortest way to watch.
+
+    The watch is kept at the cell from which most of the cells are in view where the object may be.
+    """
+    if world.grid is None or name not in world.objects:
+        raise NdigoError(f"world {world.name} has no object {name!r}; it has: {', '.join(world.objects)}")
+    tables, i = tables_of(world.grid), world.objects.index(name)
+    if tables.motions[i].is_still:
+        return search_path(world, name, width).actions
+    free = free_cells(tables)
+    toward = first_steps(tables, free)
+    num_in_view = tables.in_view[i][free].sum(axis=1)
+
+    def way(goal: int) -> tuple[int, ...]:
+        cell, actions = tables.start, []
+        while cell != free[goal]:
+            actions.append(int(toward[goal, cell]))
+            cell = tables.walk[cell, actions[-1]]
+        return tuple(actions)
+
+    return min(map(way, np.flatnonzero(num_in_view == num_in_view.max()).tolist()), key=len)
+
+
+def first_steps(tables: Tables, free: np.ndarray) -> Int[np.ndarray, "G F"]:
+    """The action that starts a shortest path from each flat cell to each free one; stay where they are one."""
+    steps = np.full((len(free), len(tables.walk)), len(free))
+    steps[np.arange(len(free)), free] = 0
+    for _ in range(len(free)):
+        steps = np.minimum(steps, steps[:, tables.walk].min(axis=-1) + 1)
+    return steps[:, tables.walk].argmin(axis=-1).astype(np.int32)
 
 
 def _extend(paths: _Paths, walk: np.ndarray, sees: np.ndarray, p: np.ndarray) -> _Paths:

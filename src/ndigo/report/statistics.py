@@ -6,6 +6,7 @@ percentile interval of the means of resampled seeds, which assumes nothing about
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -24,14 +25,21 @@ class Estimate(NamedTuple):
 
 def bootstrap(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean, low and high over the first axis, for each of the others; the same resamples every time."""
+    return bootstrap_of(lambda mean: mean, values)
+
+
+def bootstrap_of(
+    statistic: Callable[[np.ndarray], np.ndarray], values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same for a function of the mean, such as a ratio of its parts; `statistic` keeps leading axes."""
     values = np.asarray(values, float)
-    mean = values.mean(axis=0)
+    mean = statistic(values.mean(axis=0))
     if len(values) < 2:
         return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
     draws = np.random.default_rng(0).integers(0, len(values), size=(RESAMPLES, len(values)))
     # How often each unit was drawn, so that every resample's mean is one row of one product.
     weights = np.stack([np.bincount(draw, minlength=len(values)) for draw in draws]) / len(values)
-    means = np.tensordot(weights, values, axes=1)
+    means = statistic(np.tensordot(weights, values, axes=1))
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return mean, low, high
 

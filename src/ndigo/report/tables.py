@@ -45,8 +45,11 @@ def row(label: str, settings: dict[str, Any], measured: Mapping[str, np.ndarray]
     return Row(label=label, reward=settings["reward"], values=values)
 
 
-def comparison(rows: Sequence[Row], experiment: Experiment | None) -> Table:
-    """All objects, each with a line for every row and for every reward of theirs that the paper prints."""
+def comparison(rows: Sequence[Row], experiment: Experiment | None, references: Sequence[Row] = ()) -> Table:
+    """All objects, each with a line for every row and for every reward of theirs that the paper prints.
+
+    Under a line of their own, the means of the reference agents that say anything of the object.
+    """
     table = Table("", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
     for heading in HEADINGS.values():
         table.add_column(heading, justify="right", no_wrap=True)
@@ -55,6 +58,9 @@ def comparison(rows: Sequence[Row], experiment: Experiment | None) -> Table:
         table.add_row(f"[bold]{name}")
         lines = [(row.label, [_cell(row.values[metric].get(name)) for metric in HEADINGS]) for row in rows]
         lines += paper_lines(experiment, list(dict.fromkeys(row.reward for row in rows)), name)
+        known = [row for row in references if any(name in by_object for by_object in row.values.values())]
+        lines += [("[dim]── exact filter", [])] if known else []
+        lines += [(row.label, [_mean(row.values.get(metric, {}).get(name)) for metric in HEADINGS]) for row in known]
         for i, (label, cells) in enumerate(lines):
             table.add_row(f"  {label}", *cells, end_section=i == len(lines) - 1)
     return table
@@ -86,6 +92,10 @@ def _cell(estimate: Estimate | None) -> str:
     if isnan(estimate.low) or low == high:
         return _number(estimate.mean)
     return f"{_number(estimate.mean)} ({low}-{high})"
+
+
+def _mean(estimate: Estimate | None) -> str:
+    return "-" if estimate is None else _number(estimate.mean)
 
 
 def _number(x: float) -> str:

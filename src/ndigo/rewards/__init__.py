@@ -5,7 +5,7 @@ from __future__ import annotations
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.from_module import from_module
 from ndigo.rewards.icm import ICM
-from ndigo.rewards.ideal import ideal
+from ndigo.rewards.ideal import ideal, pay_exactly
 from ndigo.rewards.information_gain import make_information_gain
 from ndigo.rewards.ndigo import make_ndigo, ndigo_reward
 from ndigo.rewards.ndigo_sum import make_ndigo_sum, ndigo_sum_reward
@@ -60,5 +60,6 @@ __all__ = [
     "ndigo_reward",
     "ndigo_sum_reward",
     "paid",
+    "pay_exactly",
     "table",
 ]

@@ -4,49 +4,64 @@ A reward that only reads the table of losses L_{t+k|t} is handed the exact one (
 trained on it shows what the reward's definition does, with no error of a learned model in it. The model is still
 learned beside it, for the probe. The exact filter reads actions and observations, as the agent does, and the map.
 
-The reward is the sum over channels, as the learned one is; `docs/oracle.md` says where that differs from whole frames.
+The reward is that of whole frames, -ln p(o). It is split by the chain rule: each object is paid its own channel, and
+the walls what is left.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError
-from ndigo.oracle import exact_horizon, ideal_table, make_filter
+from ndigo.oracle import Nats, exact_horizon, ideal_table, make_filter
 from ndigo.rewards.reward import IntrinsicReward, pay_stored
 from ndigo.types import Seen, Window
+
+Judge = Callable[[Int[Array, " S"], UInt8[Array, "S+1 V V C"]], tuple[Float[Array, "S C"], ...]]
 
 
 def ideal(reward: IntrinsicReward) -> IntrinsicReward:
     """The same reward of the exact table; an error for a reward that is more than a function of the table."""
     if not reward.reads_table_alone:
         raise NdigoError(f"reward {reward.name} has no ideal: it reads more than predictions (pe and ndigo-H have one)")
-    K = reward.num_ahead
 
-    def on_episode(world):
-        filter_ = make_filter(world)
-        if exact_horizon(world, K) < K:
-            raise NdigoError(f"ideal-{reward.name} looks {K} steps ahead, further than is exact in world {world.name}")
-
-        def judge(a_t, o_t):
-            nats = ideal_table(filter_, filter_.run(a_t, o_t), a_t, o_t, K)
-            window = Window(
-                o_t=o_t,
-                a_tm1=jnp.concatenate([jnp.zeros_like(a_t[:1]), a_t]),
-                a_t=a_t,
-                mu_t=jnp.ones(len(a_t)),
-                belief=jnp.zeros(0),
-                q_state=jnp.zeros(0),
-                start=jnp.int32(0),
-                cells=jnp.zeros((len(o_t), 0), jnp.int32),
-            )
-            seen = Seen(
-                window=window, z_t=jnp.zeros((len(o_t), 0)), b_t=jnp.zeros((len(o_t), 0)), loss_tk=nats.channels
-            )
-            r_tc = reward.pay(None, None, None, seen).r_tc
-            assert r_tc is not None
-            return r_tc
-
-        return judge
+    def on_episode(world: Any) -> Callable[[Array, Array], Array]:
+        judge = pay_exactly(reward, world, Nats.by_chain)
+        return lambda a_t, o_t: judge(a_t, o_t)[0]
 
     return IntrinsicReward(name=f"ideal-{reward.name}", pay=pay_stored, on_episode=on_episode)
+
+
+def pay_exactly(reward: IntrinsicReward, world: Any, *splits: Callable[[Nats], Float[Array, "T K C"]]) -> Judge:
+    """What the reward makes of the exact table of an episode, once for each way to split its nats by channel."""
+    filter_, K = make_filter(world), reward.num_ahead
+    if exact_horizon(world, K) < K:
+        raise NdigoError(f"reward {reward.name} looks {K} steps ahead, further than is exact in world {world.name}")
+
+    def judge(a_t: Array, o_t: Array) -> tuple[Array, ...]:
+        table = ideal_table(filter_, filter_.run(a_t, o_t), a_t, o_t, K)
+        window = Window(
+            o_t=o_t,
+            a_tm1=jnp.concatenate([jnp.zeros_like(a_t[:1]), a_t]),
+            a_t=a_t,
+            mu_t=jnp.ones(len(a_t)),
+            belief=jnp.zeros(0),
+            q_state=jnp.zeros(0),
+            start=jnp.int32(0),
+            cells=jnp.zeros((len(o_t), 0), jnp.int32),
+        )
+        nothing = jnp.zeros((len(o_t), 0))
+
+        def pay(loss_tk: Array) -> Array:
+            paid = reward.pay(None, None, None, Seen(window=window, z_t=nothing, b_t=nothing, loss_tk=loss_tk))
+            if paid.r_tc is None:
+                raise NdigoError(f"reward {reward.name} has no ideal: it does not say what each channel pays (r_tc)")
+            return paid.r_tc
+
+        return tuple(pay(split(table)) for split in splits)
+
+    return judge

@@ -1,0 +1,92 @@
+"""Agents that need no training, measured once: `python -m benchmarks.reference_agents [exp1 ...] [--episodes 64]`.
+
+Writes results/oracle/EXPERIMENT.json, the rows that `ndigo evaluate` and `ndigo report` print under a line. The planner
+of Experiment 3 is left out: its bouncing objects take it minutes an episode.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from ndigo.compile_cache import keep_compiled_programs
+from ndigo.evaluation.visits import in_view, visits
+from ndigo.experiments import EXPERIMENTS, Experiment, find_experiment
+from ndigo.oracle import ReferenceAgent, greedy, knowledge, make_filter, planner, play, search_path
+from ndigo.report.references import FOLDER
+from ndigo.report.statistics import Estimate, estimates
+
+SEARCH_WIDTH = 6000  # paths kept of each length; enough for the 35.1 of Experiment 2
+NO_PLANNER = ("exp3",)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("experiments", nargs="*", default=list(EXPERIMENTS))
+    parser.add_argument("--episodes", type=int, default=64)
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    args = parser.parse_args()
+    keep_compiled_programs()
+    args.out.mkdir(parents=True, exist_ok=True)
+    for name in args.experiments:
+        began = time.monotonic()
+        rows = measure(find_experiment(name), args.episodes)
+        made_by = f"python -m benchmarks.reference_agents {name} --episodes {args.episodes}"
+        lines = ",\n  ".join(json.dumps(row) for row in rows)
+        path = args.out / f"{name}.json"
+        path.write_text(f'{{"made_by": "{made_by}",\n "rows": [\n  {lines}\n]}}\n')
+        print(f"{path}: {', '.join(row['label'] for row in rows)} in {time.monotonic() - began:.0f} s", flush=True)
+
+
+def measure(experiment: Experiment, num_episodes: int) -> list[dict[str, Any]]:
+    """One row an agent: its label and `values[metric][object]`, each [mean, low, high] or [exact]."""
+    world = experiment.world
+    agents = [greedy(world), *([] if experiment.name in NO_PLANNER else [planner(world)])]
+    return [*search_rows(experiment), *(play_row(experiment, agent, num_episodes) for agent in agents)]
+
+
+def search_rows(experiment: Experiment) -> list[dict[str, Any]]:
+    """The least expected first visit of each object that stays, each by a search for it alone."""
+    assert experiment.world.grid is not None
+    still = [thing.name for thing in experiment.world.grid.objects if thing.kind == "fixed"]
+    paths = {name: search_path(experiment.world, name, width=SEARCH_WIDTH) for name in still}
+    first = {name: [round(path.expected_first_visit, 3)] for name, path in paths.items()}
+    is_proven = {name: path.is_proven for name, path in paths.items()}
+    return [{"label": "search", "values": {"first_visit": first}, "is_proven": is_proven}] if still else []
+
+
+def play_row(experiment: Experiment, agent: ReferenceAgent, num_episodes: int) -> dict[str, Any]:
+    """Whole episodes of an agent; its discovery loss is that of the exact filter, its own memory."""
+    world, filter_ = experiment.world, make_filter(experiment.world)
+
+    def one(key: jax.Array) -> dict[str, jax.Array]:
+        episode = play(world, agent, key)
+        seen = visits(in_view(world, episode.o_t[:-1]))
+        known = knowledge(filter_, episode.a_t, episode.o_t, episode.truth_t.objects)
+        return {
+            "visits": seen.count,
+            "first_visit": seen.first,
+            "frequency": 100.0 * seen.is_seen,
+            "discovery_loss": known.discovery_loss[:-1].mean(axis=0),
+        }
+
+    keys = jax.random.split(jax.random.key(0), num_episodes)
+    measured = jax.device_get(jax.jit(lambda keys: jax.lax.map(one, keys, batch_size=8))(keys))
+    values = {
+        metric: dict(zip(world.objects, map(rounded, estimates(per_episode)), strict=True))
+        for metric, per_episode in measured.items()
+    }
+    return {"label": agent.name, "values": values}
+
+
+def rounded(estimate: Estimate) -> list[float]:
+    return [round(x, 4) for x in estimate]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""`ndigo audit`: does an agent's reward measure information? Learned beside ideal, object by object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import jax
+import tyro
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ndigo.api import load_trained
+from ndigo.commands.evaluate import basis
+from ndigo.errors import NdigoError
+from ndigo.evaluation.audit import Mind, acting, judge_policy, judge_seekers, refuse_short_sight
+from ndigo.experiments import EXPERIMENTS, find_experiment
+from ndigo.oracle import ReferenceAgent, random_walker
+from ndigo.report.audit import Audit, summarise
+from ndigo.report.audit_figure import draw_scatter
+from ndigo.report.audit_verdict import verdict
+from ndigo.report.statistics import Estimate
+from ndigo.rewards import IntrinsicReward, make_reward
+from ndigo.storage.run_folder import make_folder
+from ndigo.terminal.options import within
+from ndigo.training.trained import Trained
+from ndigo.worlds import World
+
+REWARD = "ndigo-4"  # what is judged where an agent's own reward has no ideal
+SEEKERS = 32  # episodes for each object
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Compare what an agent's model pays with what a perfect model would pay, object by object."""
+
+    path: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN|AGENT|EXPERIMENT")]
+    """A run's folder, an agent's file, or an experiment (exp4), of which no model is judged."""
+    policy: Literal["agent", "random"] = "agent"
+    """Whose episodes: the agent's greedy ones, or a random walker's."""
+    reward: str | None = None
+    """Judge this reward; without it the agent's own, or ndigo-4 where that has no ideal."""
+    episodes: int = 100
+    """Episodes for each seed."""
+    seed: int = 0
+    """Same seed, same episodes."""
+    out: Path | None = None
+    """The figure; without it audit.png in the run's folder, or AGENT-audit.png beside the agent."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print numbers and verdict as JSON, and nothing else."""
+
+
+def run(args: Arguments) -> None:
+    within("--episodes", args.episodes, 2, 100_000)
+    within("--seed", args.seed, 0, 2**32 - 1)
+    trained = None if args.path in EXPERIMENTS else load_trained(args.path)
+    world = find_experiment(args.path).world if trained is None else trained.world
+    reward = judged_reward(args.reward, trained)
+    minds = None if trained is None else minds_of(trained)
+    if minds:
+        refuse_short_sight(minds[0], reward)
+    key_own, key_seek = jax.random.split(jax.random.key(args.seed))
+    policy = policy_of(args.policy, world, trained)
+    judged = judge_policy(world, reward, policy, minds, key_own, args.episodes)
+    seekers = judge_seekers(world, reward, minds, key_seek, min(SEEKERS, args.episodes))
+    assert world.grid is not None
+    channels = [channel.name for channel in world.channels]
+    audit = summarise(
+        judged,
+        seekers,
+        reward=reward.name,
+        gamma=0.99 if trained is None else trained.config.gamma,
+        channels=channels,
+        kinds={o.name: o.kind for o in world.grid.objects},
+    )
+    told = verdict(audit)
+    title = f"{args.path}: {reward.name} in {world.name}, {whose(args.policy, trained, args.episodes)}"
+    figure = None if judged.learned is None else figure_path(args)
+    if figure is not None:
+        make_folder(figure.parent)
+        draw_scatter(judged, audit, channels, title, figure)
+    if args.json:
+        about = {"path": args.path, "policy": args.policy, "episodes": args.episodes, "seed": args.seed}
+        print(json.dumps(about | audit.as_dict() | {"verdict": told, "figure": figure and str(figure)}, indent=1))
+        return
+    console = Console()
+    print(f"{title}\n")
+    console.print("[bold]reward, nats an episode", pay_table(audit), "")
+    console.print("[bold]where the objects are, nats a step short of certain", known_table(audit), "")
+    worth = f"what each object pays one that seeks it, discounted by {audit.gamma:g} a step"
+    console.print(f"[bold]{worth}", offer_table(audit), "", highlight=False)
+    console.print(told, highlight=False)
+    if figure is not None:
+        print(f"\nfigure: {figure}")
+
+
+def judged_reward(name: str | None, trained: Trained | None) -> IntrinsicReward:
+    """The reward to judge: as asked, or the agent's own where a perfect model could be paid it."""
+    if name is not None:
+        reward = make_reward(name.removeprefix("ideal-"))
+        if not reward.reads_table_alone:
+            raise NdigoError(f"--reward {name}: it has no ideal to compare with (pe, ndigo-H and ndigo-sum have one)")
+        return reward
+    if trained is not None and not trained.reward.acts_at_random:
+        own = make_reward(trained.reward.name.removeprefix("ideal-")) if trained.reward.on_episode else trained.reward
+        if own.reads_table_alone:
+            return own
+    return make_reward(REWARD)
+
+
+def minds_of(trained: Trained) -> list[Mind]:
+    agents = [trained.agent(seed).params for seed in range(trained.num_seeds)]
+    return [Mind(model=params.model, q=params.q, probe=params.probe) for params in agents]
+
+
+def policy_of(name: str, world: World, trained: Trained | None) -> Callable[[Mind | None], ReferenceAgent]:
+    if name == "random" or trained is None or trained.reward.acts_at_random:
+        return lambda mind: random_walker(world)
+    return lambda mind: acting(mind) if mind is not None else random_walker(world)
+
+
+def whose(policy: str, trained: Trained | None, episodes: int) -> str:
+    if trained is None:
+        return f"{episodes} episodes of a random walker, with 95% bootstrap interval over them"
+    walker = "a random walker's episodes; " if policy == "random" or trained.reward.acts_at_random else ""
+    return walker + basis(trained, episodes)
+
+
+def figure_path(args: Arguments) -> Path:
+    path = Path(args.path)
+    return args.out or (path / "audit.png" if path.is_dir() else path.with_name(f"{path.stem}-audit.png"))
+
+
+def pay_table(audit: Audit) -> Table:
+    table = _table("learned", "perfect model", "bias", "correlation", "by definition")
+    for line in audit.pay:
+        columns = (line.learned, line.attainable, line.bias, line.correlation, line.ideal)
+        table.add_row(line.name, *map(_cell, columns))
+    return table
+
+
+def known_table(audit: Audit) -> Table:
+    table = _table("steps in view", "probe", "exact floor", "lost")
+    for line in audit.known:
+        table.add_row(line.name, *map(_cell, (line.visits, line.probe_loss, line.floor, line.lost)))
+    return table
+
+
+def offer_table(audit: Audit) -> Table:
+    table = _table("by its model", "by definition")
+    for line in audit.offers:
+        table.add_row(line.name, *map(_cell, (line.learned, line.ideal)))
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table("", box=box.SIMPLE_HEAD, show_edge=False, padding=0, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _cell(x: Estimate | None) -> str:
+    """The mean, and its interval under it: a terminal of 80 columns holds five of them."""
+    if x is None:
+        return "-"
+    mean = f"{x.mean:.{0 if abs(x.mean) >= 100 else 1 if abs(x.mean) >= 10 else 2}f}"
+    low, high = (f"{end:.{0 if abs(x.mean) >= 100 else 1 if abs(x.mean) >= 1 else 2}f}" for end in x[1:])
+    told = mean if x.low != x.low else f"{mean}\n[dim]{low} to {high}[/]"
+    return told.replace("-0.00", "0.00")

@@ -1,0 +1,170 @@
+"""The audit: what an agent's model pays it, beside what a perfect model would pay on the very same episodes.
+
+One reward of three tables of L_{t+k|t}:
+
+    learned     the model's
+    attainable  a perfect model's that has the same likelihood: every channel and every cell of wall on its own
+    ideal       the exact -ln p(o) of whole frames (`ndigo.oracle`)
+
+Learned less attainable is the model's error, attainable less ideal the likelihood's, and the ideal is the reward's own
+doing. Likewise the probe's loss stands beside the exact filter's, the floor under any reader of the agent's frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from ndigo.agent import QNetwork
+from ndigo.errors import NdigoError
+from ndigo.evaluation.glass_box import Probe, discovery_loss
+from ndigo.evaluation.visits import in_view
+from ndigo.model import WorldModel
+from ndigo.oracle import Episode, Nats, ReferenceAgent, knowledge, make_filter, play, seek_path
+from ndigo.rewards import IntrinsicReward, pay_exactly
+from ndigo.types import Window
+from ndigo.worlds import World
+
+AT_ONCE = 10  # episodes; the tables of losses are the largest arrays
+
+
+class Mind(eqx.Module):
+    """The networks that are judged."""
+
+    model: WorldModel
+    q: QNetwork
+    probe: Probe | None
+
+
+class Judged(eqx.Module):
+    """One episode, judged. Of what the agent does not have (a predictor, a probe), None."""
+
+    learned: Float[Array, "S C"] | None  # nats, by channel
+    attainable: Float[Array, "S C"]
+    ideal: Float[Array, "S C"]
+    probe_loss: Float[Array, "S N"] | None  # nats, of o_0 ... o_{S-1}
+    floor: Float[Array, "S N"]
+    is_visible: Bool[Array, "S N"]
+
+
+def acting(mind: Mind) -> ReferenceAgent:
+    """The trained agent as a policy: its best action, at every frame."""
+
+    def act(key: Array, o_t: Array, state: tuple[Array, Array]):
+        a_tm1, h_tm1 = state
+        h_t = mind.q.core.step(o_t, a_tm1, h_tm1)
+        a_t = mind.q.heads(h_t).argmax(axis=-1).astype(jnp.int32)
+        return a_t, (a_t, h_t)
+
+    return ReferenceAgent("greedy", (jnp.int32(0), jnp.zeros(mind.q.core.size)), act)
+
+
+def judge_policy(
+    world: World,
+    reward: IntrinsicReward,
+    policy: Callable[[Mind | None], ReferenceAgent],
+    minds: Sequence[Mind] | None,
+    key: Array,
+    num_episodes: int,
+) -> Judged:
+    """Episodes of a policy under each mind (or under none), every field [minds, episodes, S, ...].
+
+    `reward` is any that reads the table of losses and nothing else.
+    """
+    judge = _judge(world, reward)
+    keys = jax.random.split(key, num_episodes)
+
+    @jax.jit
+    def run(mind: Mind | None) -> Judged:
+        return lax.map(lambda key: judge(mind, play(world, policy(mind), key)), keys, batch_size=AT_ONCE)
+
+    return _stacked([jax.device_get(run(mind)) for mind in minds or [None]])
+
+
+def judge_seekers(
+    world: World, reward: IntrinsicReward, minds: Sequence[Mind] | None, key: Array, num_episodes: int
+) -> dict[str, Judged]:
+    """For each object, episodes that go and look for it, whoever the agent is: what each object has to offer."""
+    judge = _judge(world, reward)
+    keys = jax.random.split(key, num_episodes)
+
+    @jax.jit
+    def run(mind: Mind | None, path: Int[Array, " S"], stops_at: Int[Array, ""]) -> Judged:
+        agent = seeker(path, stops_at)
+        return lax.map(lambda key: judge(mind, play(world, agent, key)), keys, batch_size=AT_ONCE)
+
+    found = {}
+    assert world.grid is not None
+    for i, thing in enumerate(world.grid.objects):
+        path = np.zeros(world.num_steps, np.int32)  # then stay
+        actions = seek_path(world, thing.name)[: world.num_steps]
+        path[: len(actions)] = actions
+        stops_at = 1 + i if thing.kind == "fixed" else 0
+        per_mind = [jax.device_get(run(mind, jnp.asarray(path), jnp.int32(stops_at))) for mind in minds or [None]]
+        found[thing.name] = _stacked(per_mind)
+    return found
+
+
+def seeker(path: Int[Array, " S"], stops_at: Int[Array, ""]) -> ReferenceAgent:
+    """Takes the path, and stays for good where the given channel, unless it is 0, comes into view."""
+
+    def act(key: Array, o_t: Array, t: Int[Array, ""]) -> tuple[Array, Array]:
+        is_found = (stops_at > 0) & (o_t[..., stops_at] > 0).any()
+        return jnp.where(is_found, 0, path[t]), jnp.where(is_found, t, t + 1)
+
+    return ReferenceAgent("seeker", jnp.int32(0), act)
+
+
+def _stacked(per_mind: list[Judged]) -> Judged:
+    return jax.tree.map(lambda *xs: np.stack(xs), *per_mind)
+
+
+def _judge(world: World, reward: IntrinsicReward) -> Callable[[Mind | None, Episode], Judged]:
+    filter_ = make_filter(world)
+    exact = pay_exactly(reward, world, Nats.by_cell, Nats.by_chain)
+    S, cols = world.num_steps, (world.map_shape or (0, 0))[1]
+
+    def learned(mind: Mind, episode: Episode) -> tuple[Array | None, Array | None]:
+        cells = episode.truth_t.objects @ jnp.array([cols, 1])
+        window = Window(
+            o_t=episode.o_t,
+            a_tm1=jnp.concatenate([jnp.zeros(1, jnp.int32), episode.a_t]),
+            a_t=episode.a_t,
+            mu_t=jnp.ones(S),
+            belief=jnp.zeros(mind.model.core.size),
+            q_state=jnp.zeros(mind.q.core.size),
+            start=jnp.int32(0),
+            cells=cells,
+        )
+        seen = mind.model.look(window)
+        r_tc = None if mind.model.predictor is None else reward.pay(None, None, mind.model, seen).r_tc
+        return r_tc, None if mind.probe is None else discovery_loss(mind.probe, seen.b_t[:S], cells[:S])
+
+    def judge(mind: Mind | None, episode: Episode) -> Judged:
+        known = knowledge(filter_, episode.a_t, episode.o_t, episode.truth_t.objects)
+        r_tc, probe_loss = (None, None) if mind is None else learned(mind, episode)
+        attainable, ideal = exact(episode.a_t, episode.o_t)
+        return Judged(
+            learned=r_tc,
+            attainable=attainable,
+            ideal=ideal,
+            probe_loss=probe_loss,
+            floor=known.discovery_loss[:S],
+            is_visible=in_view(world, episode.o_t[:S]),
+        )
+
+    return judge
+
+
+def refuse_short_sight(mind: Mind, reward: IntrinsicReward) -> None:
+    """An error where the model does not predict as far ahead as the reward looks."""
+    if mind.model.predictor is not None and mind.model.num_ahead < reward.num_ahead:
+        raise NdigoError(
+            f"reward {reward.name} looks {reward.num_ahead} steps ahead, and this agent's model {mind.model.num_ahead}"
+        )
