@@ -88,7 +88,8 @@ def _report_runs(args: Arguments) -> None:
         sources = {world: [(f.path, f.path.name) for f in folders] for world, folders in by_world.items()}
         names = ", ".join(str(folder.path) for folders in by_world.values() for folder in folders)
         lead = f"{names}: last evaluation of each."
-        _write_page(args.html, "Runs", lead, [tables_section(tables), figures_section(figures)], sources)
+        sections = [tables_section(tables), figures_section(figures, is_broad=True)]
+        _write_page(args.html, "Runs", lead, sections, sources)
 
 
 def _rows(folders: Sequence[RunFolder]) -> list[Row]:
@@ -124,7 +125,7 @@ def _report_paper(args: Arguments) -> None:
     for path in args.docs:
         print(f"{path}: {', '.join(write_docs(path, cells, judged))}")
     if args.html is not None:
-        sections = [claims_section(judged), tables_section(tables), figures_section(figures)]
+        sections = [tables_section(tables), figures_section(figures), claims_section(judged)]
         sources: dict[str, list[tuple[Path, str]]] = {}
         for cell, numbers in cells.items():
             if numbers.agent is not None:
@@ -137,6 +138,7 @@ def _report_paper(args: Arguments) -> None:
 def _claim_text(number: int, judged: Judged) -> str:
     lines = [f'{number}. {judged.verdict}: "{judged.claim.text}" ({judged.claim.place})', f"   {judged.claim.rule}"]
     lines += [f"   - {part_text(part)}" for part in judged.parts]
+    lines += [f"   missing: {', '.join(cell.name for cell in judged.missing)}"] if judged.missing else []
     lines += [f"   {text}" for text in (*judged.evidence, judged.claim.note) if text]
     return "\n".join(lines)
 

@@ -27,6 +27,12 @@ Curve = tuple[str, list[int], np.ndarray]  # name, steps, values [S, points]
 
 def draw_curves(runs: Sequence[RunFolder], path: Path) -> Path:
     """Writes the picture of the runs, which are all of one world, and returns its path."""
+    curves_figure(runs).savefig(path, dpi=130)
+    return path
+
+
+def curves_figure(runs: Sequence[RunFolder]) -> Figure:
+    """The picture itself."""
     panels: list[tuple[str, Callable[[RunFolder], list[Curve]]]] = [
         ("discovery loss (nats)", lambda run: _evaluated(run, "discovery_loss")),
         ("visits (steps in view)", lambda run: _evaluated(run, "visits")),
@@ -52,8 +58,7 @@ def draw_curves(runs: Sequence[RunFolder], path: Path) -> Path:
         num_seeds = settings["config"]["seeds"]
         seeds = "1 seed" if num_seeds == 1 else f"{num_seeds} seeds, 95% interval"
         axes[i, 0].set_ylabel(f"{run.path.name}\n{settings['reward']}, {seeds}", fontsize=8)
-    figure.savefig(path, dpi=130)
-    return path
+    return figure
 
 
 def _evaluated(run: RunFolder, metric: str) -> list[Curve]:

@@ -1,0 +1,83 @@
+"""Where the reproduction stands, in Markdown, put between marks into documents: nothing there is typed by hand.
+
+    <!-- ndigo report --paper: claims -->
+    ...
+    <!-- end -->
+
+`ndigo report --paper --docs FILE ...` writes every such block of a file anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ndigo.errors import NdigoError, unknown_name
+from ndigo.experiments.plan import CELLS, RECIPE, recipe
+from ndigo.report.cells import Cells
+from ndigo.report.claims import Judged, Part, count
+from ndigo.report.paper_tables import as_markdown, number, paper_tables
+from ndigo.storage.run_folder import write_whole
+
+BLOCK = re.compile(r"(<!-- ndigo report --paper: ([\w ]+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
+
+
+def summary(cells: Cells, judged: Sequence[Judged]) -> str:
+    """A paragraph: how many cells, on what, and how the claims stand."""
+    config = recipe(CELLS[0])
+    text = f"{len(cells)} of {len(CELLS)} cells are there"
+    if cells:
+        devices = ", ".join(dict.fromkeys(cell.device for cell in cells.values()))
+        text += f", made in {sum(cell.minutes for cell in cells.values()):,.0f} minutes ({devices})"
+    text += f". The recipe of all: preset `{RECIPE}`, {config.seeds} seeds, {config.learner_steps:,} learner steps. "
+    told = [f"{verdict} {num}" for verdict, num in count(judged).items() if num]
+    return text + f"Verdicts on {len(judged)} claims: {', '.join(told)}."
+
+
+def blocks(cells: Cells, judged: Sequence[Judged]) -> dict[str, str]:
+    """Every block by its name."""
+    tables = {f"table {i}": as_markdown(table) for i, table in enumerate(paper_tables(cells), 1)}
+    return {
+        "state": summary(cells, judged),
+        "tables": "\n\n".join(tables.values()),
+        "claims": claims_markdown(judged),
+        **tables,
+    }
+
+
+def claims_markdown(judged: Sequence[Judged]) -> str:
+    lines = ["| | claim | verdict | figures |", "|--:|---|---|---|"]
+    for number_, one in enumerate(judged, 1):
+        figures = "; ".join(map(part_text, one.parts)) or f"missing: {', '.join(c.name for c in one.missing)}"
+        if len(one.missing) > 8:
+            figures = f"missing: {len(one.missing)} cells"
+        claim = f'"{one.claim.text}" ({one.claim.place}). *{one.claim.rule}*'
+        told = "".join(f"<br>{text}" for text in (*one.evidence, one.claim.note) if text)
+        lines.append(f"| {number_} | {claim} | {one.verdict} | {figures}{told} |")
+    return "\n".join(lines)
+
+
+def part_text(part: Part) -> str:
+    estimate = part.estimate
+    return (
+        f"{part.text}: {part.status} ({part.figures}; {number(estimate.mean)}, "
+        f"{number(estimate.low)} to {number(estimate.high)})"
+    )
+
+
+def write_docs(path: Path, cells: Cells, judged: Sequence[Judged]) -> list[str]:
+    """Writes the file's blocks anew; returns their names."""
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise NdigoError(f"cannot read {path}: {error.strerror or error}") from None
+    known = blocks(cells, judged)
+    names = [name for _, name, _ in BLOCK.findall(text)]
+    if not names:
+        raise NdigoError(f"{path} has no block to write, from <!-- ndigo report --paper: NAME --> to <!-- end -->")
+    for name in names:
+        if name not in known:
+            raise unknown_name(f"block in {path}", name, known)
+    write_whole(path, BLOCK.sub(lambda match: match[1] + known[match[2]] + match[3], text).encode())
+    return names
