@@ -14,7 +14,7 @@ from rich.console import Console
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError
 from ndigo.evaluation.recording import record_numbered
-from ndigo.experiments import EXPERIMENTS
+from ndigo.experiments import EXPERIMENTS, experiment_of
 from ndigo.report.cells import Cells, load_cells
 from ndigo.report.claims import Judged, judge
 from ndigo.report.curves import curves_figure, draw_curves
@@ -82,10 +82,10 @@ def _report_runs(args: Arguments) -> None:
         console.print(comparison(rows, experiment, reference_rows(experiment)))
         name = "curves.png" if len(by_world) == 1 else f"curves-{world.replace(':', '-')}.png"
         print(f"curves: {draw_curves(folders, out / name)}")
-        tables.append(table_of(experiment.title if experiment else world, rows, experiment))
+        tables.append(table_of(_title(world), rows, experiment))
     if args.html is not None:
-        figures = [(world, as_svg(curves_figure(folders))) for world, folders in by_world.items()]
-        sources = {world: [(f.path, f.path.name) for f in folders] for world, folders in by_world.items()}
+        figures = [(_title(world), as_svg(curves_figure(folders))) for world, folders in by_world.items()]
+        sources = {_title(world): [(f.path, f.path.name) for f in folders] for world, folders in by_world.items()}
         names = ", ".join(str(folder.path) for folders in by_world.values() for folder in folders)
         lead = f"{names}: last evaluation of each."
         sections = [tables_section(tables), figures_section(figures, is_broad=True)]
@@ -129,10 +129,16 @@ def _report_paper(args: Arguments) -> None:
         sources: dict[str, list[tuple[Path, str]]] = {}
         for cell, numbers in cells.items():
             if numbers.agent is not None:
-                title = f"Experiment {cell.experiment[-1]}: {EXPERIMENTS[cell.experiment].title}"
-                sources.setdefault(title, []).append((numbers.agent, f"{cell.reward}, the median seed"))
+                sources.setdefault(_title(cell.experiment), []).append(
+                    (numbers.agent, f"{cell.reward}, the median seed")
+                )
         lead = summary(cells, judged).replace("`", "")
         _write_page(args.html, "World Discovery Models, reproduced", lead, sections, dict(sorted(sources.items())))
+
+
+def _title(world: str) -> str:
+    experiment = experiment_of(world)
+    return world if experiment is None else f"Experiment {experiment.name[-1]}: {experiment.title}"
 
 
 def _claim_text(number: int, judged: Judged) -> str:

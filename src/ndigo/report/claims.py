@@ -139,12 +139,12 @@ def less(text: str, a: Quantity, b: Quantity, cells: Sequence[Cell], *, is_essen
 
 
 def no_difference(text: str, a: Quantity, b: Quantity, cells: Sequence[Cell]) -> Part:
-    """Claims that the interval of b - a holds 0; few seeds make that easy."""
+    """Claims that the interval of b - a holds 0; few seeds make that easy. One clear difference denies it."""
     estimate = interval(b - a)
     status: Status = "undecided"
     if not np.isnan(estimate.low):
         status = "supported" if estimate.low <= 0 <= estimate.high else "contradicted"
-    return Part(text, _against(a, b), estimate, status, tuple(cells))
+    return Part(text, _against(a, b), estimate, status, tuple(cells), is_essential=True)
 
 
 def count(judged: Sequence[Judged]) -> Mapping[Verdict, int]:

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ndigo.experiments import experiment_of
+from ndigo.report.learning_curves import INK, STYLE
 from ndigo.report.statistics import bootstrap
 from ndigo.storage.run_folder import RunFolder
 
@@ -39,6 +41,11 @@ def curves_figure(runs: Sequence[RunFolder]) -> Figure:
         ("reward a step, by channel", _reward_split),
     ]
     panels = [(title, read) for title, read in panels if any(read(run) for run in runs)]
+    with rc_context(STYLE):
+        return _panels(runs, panels)
+
+
+def _panels(runs: Sequence[RunFolder], panels: Sequence[tuple[str, Callable[[RunFolder], list[Curve]]]]) -> Figure:
     # A figure of its own, not pyplot's: no window system, no state left behind.
     figure = Figure(figsize=(4.4 * len(panels), 0.6 + 2.7 * len(runs)), layout="constrained")
     axes = figure.subplots(len(runs), len(panels), squeeze=False, sharex="col", sharey="col")
@@ -49,8 +56,6 @@ def curves_figure(runs: Sequence[RunFolder]) -> Figure:
             _draw(axes[i, j], read(run), colours)
             if i == 0:
                 axes[i, j].set_title(title, fontsize=10)
-            if read is not _reward_split:
-                axes[i, j].set_ylim(bottom=0)  # both have a true zero; a reward may be negative
             if title.startswith("discovery"):
                 _reference_levels(axes[i, j], settings)
             if i == len(runs) - 1:
@@ -58,6 +63,10 @@ def curves_figure(runs: Sequence[RunFolder]) -> Figure:
         num_seeds = settings["config"]["seeds"]
         seeds = "1 seed" if num_seeds == 1 else f"{num_seeds} seeds, 95% interval"
         axes[i, 0].set_ylabel(f"{run.path.name}\n{settings['reward']}, {seeds}", fontsize=8)
+    for j, (_, read) in enumerate(panels):
+        if read is not _reward_split:
+            # Both have a true zero; a reward may be negative. Last of all: it ends the scaling to what is drawn.
+            axes[0, j].set_ylim(bottom=0)
     return figure
 
 
@@ -87,7 +96,7 @@ def _curves(names: Sequence[str], lines: Sequence[dict[str, Any]], values: Seque
 def _draw(axis: Axes, curves: Sequence[Curve], colours: dict[str, str]) -> None:
     for name, steps, values in curves:
         mean, low, high = bootstrap(values)
-        colour = colours.get(name, "black")
+        colour = colours.get(name, INK)
         # Few points are shown as such; one alone makes no line.
         dot = {"marker": "o", "markersize": 3} if len(steps) < 10 else {}
         axis.plot(steps, mean, color=colour, label=name, linewidth=1.5, **dot)

@@ -157,8 +157,8 @@ def order_of_magnitude(c: Cells) -> list[Part]:
 def less_than_twice(c: Cells) -> list[Part]:
     q, more = ratio(c, "exp2", "icm", "ndigo-4")
     return [
-        above("loss of icm over ndigo-4's: more than 1", q, 1.0, **more),
-        below("loss of icm over ndigo-4's: less than 2", q, 2.0, **more),
+        above("loss of icm over ndigo-4's: more than 1", q, 1.0, is_essential=True, **more),
+        below("loss of icm over ndigo-4's: less than 2", q, 2.0, is_essential=True, **more),
     ]
 
 

@@ -20,7 +20,7 @@ from ndigo.report.claims import Judged, Part, count
 from ndigo.report.paper_tables import as_markdown, number, paper_tables
 from ndigo.storage.run_folder import write_whole
 
-BLOCK = re.compile(r"(<!-- ndigo report --paper: ([\w ]+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- ndigo report --paper: ([\w ]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 def summary(cells: Cells, judged: Sequence[Judged]) -> str:
@@ -37,25 +37,26 @@ def summary(cells: Cells, judged: Sequence[Judged]) -> str:
 
 def blocks(cells: Cells, judged: Sequence[Judged]) -> dict[str, str]:
     """Every block by its name."""
-    tables = {f"table {i}": as_markdown(table) for i, table in enumerate(paper_tables(cells), 1)}
-    return {
+    tables = paper_tables(cells)
+    there = [as_markdown(table) for table in tables if any(e.ours for _, entries in table.rows for e in entries)]
+    texts = {
         "state": summary(cells, judged),
-        "tables": "\n\n".join(tables.values()),
+        "tables": "\n\n".join(there) or "No table has a cell yet.",
         "claims": claims_markdown(judged),
-        **tables,
+        **{f"table {i}": as_markdown(table) for i, table in enumerate(tables, 1)},
     }
+    return {name: f"{text}\n" for name, text in texts.items()}
 
 
 def claims_markdown(judged: Sequence[Judged]) -> str:
+    """The claims that have all their cells; the others are `ndigo report --paper`'s to list."""
     lines = ["| | claim | verdict | figures |", "|--:|---|---|---|"]
-    for number_, one in enumerate(judged, 1):
-        figures = "; ".join(map(part_text, one.parts)) or f"missing: {', '.join(c.name for c in one.missing)}"
-        if len(one.missing) > 8:
-            figures = f"missing: {len(one.missing)} cells"
-        claim = f'"{one.claim.text}" ({one.claim.place}). *{one.claim.rule}*'
-        told = "".join(f"<br>{text}" for text in (*one.evidence, one.claim.note) if text)
-        lines.append(f"| {number_} | {claim} | {one.verdict} | {figures}{told} |")
-    return "\n".join(lines)
+    for i, one in enumerate(judged, 1):
+        if not one.missing:
+            claim = f'"{one.claim.text}" ({one.claim.place}). *{one.claim.rule}*'
+            told = "<br>".join(text for text in (*map(part_text, one.parts), *one.evidence, one.claim.note) if text)
+            lines.append(f"| {i} | {claim} | {one.verdict} | {told} |")
+    return "\n".join(lines) if len(lines) > 2 else "No claim has all its cells yet."
 
 
 def part_text(part: Part) -> str:
@@ -73,11 +74,11 @@ def write_docs(path: Path, cells: Cells, judged: Sequence[Judged]) -> list[str]:
     except OSError as error:
         raise NdigoError(f"cannot read {path}: {error.strerror or error}") from None
     known = blocks(cells, judged)
-    names = [name for _, name, _ in BLOCK.findall(text)]
+    names = [match[2] for match in BLOCK.finditer(text)]
     if not names:
         raise NdigoError(f"{path} has no block to write, from <!-- ndigo report --paper: NAME --> to <!-- end -->")
     for name in names:
         if name not in known:
             raise unknown_name(f"block in {path}", name, known)
-    write_whole(path, BLOCK.sub(lambda match: match[1] + known[match[2]] + match[3], text).encode())
+    write_whole(path, BLOCK.sub(lambda match: match[1] + known[match[2]] + match[4], text).encode())
     return names

@@ -1,0 +1,126 @@
+"""`ndigo report --paper` from made-up cells: their numbers, the paper's, what is missing, and generated documents."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from made_up_cells import make_up
+from matplotlib.image import imread
+
+from ndigo.cli import main
+from ndigo.experiments.plan import CELLS, Cell
+from ndigo.report.cells import load_cells
+from ndigo.report.claims import judge
+from ndigo.report.paper import PAPER
+from ndigo.report.paper_claims import CLAIMS
+from ndigo.report.paper_tables import paper_tables
+from ndigo.report.state import BLOCK, blocks, write_docs
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory):
+    root = tmp_path_factory.mktemp("cells")
+    make_up(root, Cell("exp1", "ndigo-4"), lambda metric, name: {"visits": 111.0, "first_visit": 22.0}.get(metric))
+    make_up(
+        root, Cell("exp5", "ndigo-1"), lambda metric, name: 0.5 if (metric, name) == ("frequency", "movable") else None
+    )
+    make_up(root, Cell("exp3", "ndigo-1"), lambda metric, name: {"tracking": 1.5}.get(metric))
+    return root
+
+
+def test_every_printed_number_stands_in_a_table_beside_its_cell(cells):
+    tables = paper_tables(load_cells(cells))
+    assert [len(table.rows) for table in tables] == [7, 7, 7, 7, 8, 8]
+    printed = [cell for e in PAPER.values() for t in e.values() for row in t.values() for cell in row.values()]
+    shown = [entry.paper for table in tables for _, entries in table.rows for entry in entries]
+    assert sum("±" in text for text in shown) == sum(cell is not None for cell in printed)
+    assert shown.count("-") == printed.count(None)
+    ours = {
+        (table.title, label, column): entry.ours
+        for table in tables
+        for label, entries in table.rows
+        for column, entry in zip(table.columns, entries, strict=True)
+        if entry.ours is not None
+    }
+    assert ours["Experiment 1: Ignore the noise, find the object", "ndigo-4", "visits: fixed"].mean == pytest.approx(
+        111
+    )
+    assert ours["Experiment 5: The maze (% seen)", "ndigo-1", "% seen: movable"].mean == pytest.approx(50)
+    assert len(ours) == 5 + 5 + (5 + 1) + 5  # of the cells that are there and of no other
+
+
+def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(cells, tmp_path, capsys):
+    assert main(["report", "--paper", "--cells", str(cells), "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^ ndigo-4 +111 +111 +22.0 +22.0 +4.00", out, re.MULTILINE)
+    assert "paper     300.4±22.2     1.4±1.2      40.8±9.7    330.7±47.4" in out
+    assert out.count("cells missing: ") == len(CLAIMS) - 1  # one needs no other cell
+    assert "3 of 36 cells are there" in out
+    assert '20. holds: "still it can track the dynamics' in out
+    names = ["exp1-discovery-loss", "exp3-discovery-loss", "exp3-tracking", "exp5-discovery-loss"]
+    assert sorted(path.stem for path in tmp_path.glob("*.png")) == names
+    blue = abs(imread(tmp_path / "exp1-discovery-loss.png")[..., :3] * 255 - (0x3D, 0x86, 0xD6)).max(axis=-1) <= 2
+    assert blue.sum() > 200  # ndigo-4's line
+
+
+def test_without_a_cell_everything_is_missing_and_nothing_is_drawn(tmp_path, capsys):
+    words = ["report", "--paper", "--cells", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
+    assert main([*words, "--html", str(tmp_path / "page.html")]) == 0
+    out = capsys.readouterr().out
+    assert f"Verdicts on {len(CLAIMS)} claims: cells missing {len(CLAIMS)}." in out
+    assert "0 of 36 cells are there" in out
+    assert not (tmp_path / "out").exists()
+    assert "None yet: no cell is there." in (tmp_path / "page.html").read_text()
+
+
+def test_documents_have_their_blocks_written_and_the_rest_left_alone(cells, tmp_path):
+    document, numbers = tmp_path / "a.md", load_cells(cells)
+    document.write_text("before\n<!-- ndigo report --paper: state -->\nOLD\n<!-- end -->\nafter\n")
+    assert write_docs(document, numbers, [judge(claim, numbers) for claim in CLAIMS]) == ["state"]
+    before, text, after = document.read_text().partition("3 of 36 cells are there, made in 3 minutes (made up)")
+    assert before == "before\n<!-- ndigo report --paper: state -->\n"
+    assert text
+    assert after.endswith("\n<!-- end -->\nafter\n")
+    assert "OLD" not in after
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["report", "--paper", "runs/first"], "--paper reports on cells, not on runs"),
+        (["report", "--docs", "a.md", "runs/first"], "--docs writes what --paper finds"),
+        (["report", "--paper", "--html", "page.txt"], "--html page.txt: the name must end in .html"),
+        (["report", "--paper", "--docs", "plain.md"], "plain.md has no block to write"),
+        (["report", "--paper", "--docs", "wrong.md"], "unknown block in wrong.md 'claim'"),
+        (["report", "--paper", "--docs", "none.md"], "cannot read none.md"),
+    ],
+)
+def test_bad_input_gets_one_line_and_code_2(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain.md").write_text("nothing")
+    (tmp_path / "wrong.md").write_text("<!-- ndigo report --paper: claim -->\nx\n<!-- end -->")
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert err.startswith(f"ndigo: {message}")
+    assert (tmp_path / "wrong.md").read_text().count("x") == 1
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/results.md"])
+def test_what_the_documents_show_is_what_the_shipped_cells_say(name):
+    cells = load_cells(ROOT / "results" / "cells")
+    known = blocks(cells, [judge(claim, cells) for claim in CLAIMS])
+    text = (ROOT / name).read_text()
+    for block in BLOCK.finditer(text):
+        assert block[3] == known[block[2]], f"ndigo report --paper --docs {name}"
+
+
+def test_what_ships_is_small_and_every_cell_is_of_the_plan():
+    results = ROOT / "results"
+    assert sum(path.stat().st_size for path in results.rglob("*") if path.is_file()) < 30e6
+    names = {cell.name for cell in CELLS}
+    assert {path.name for path in (results / "cells").glob("*")} <= names
