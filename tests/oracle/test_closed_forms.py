@@ -20,6 +20,7 @@ from ndigo.oracle import (
     play,
     random_walker,
 )
+from ndigo.rewards import ndigo_sum_reward
 from ndigo.worlds import Object, make_world
 from oracle.rooms import five_rooms
 from oracle.tiny import roam, tiny
@@ -41,18 +42,27 @@ def judged(world, agent, num_episodes, K):
     return jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), num_episodes))
 
 
-@pytest.mark.parametrize("is_moving", [True, False], ids=["moving", "still"])
-def test_white_noise_pays_ndigo_nothing_on_any_path_and_prediction_error_for_ever(is_moving):
+def test_white_noise_pays_ndigo_nothing_on_any_path_and_prediction_error_for_ever():
+    """To an agent that walks (half of the episodes) and to one that stays."""
     world = five_rooms((15, 9), Object("noise", "white_noise", ("lower",)), num_steps=30)
-    agent = random_walker(world) if is_moving else follow(jnp.array([STAY]))
-    _, table = judged(world, agent, 16, K=6)
-    for H in (1, 2, 4, 5):
-        assert float(abs(jax.vmap(lambda L, H=H: ideal_ndigo(L, H))(table.frame)).max()) < 2e-5
+
+    def act(key, o_t, is_moving):
+        # Whether it ever moves is drawn at its first step, and kept.
+        key_kind, key_action = jax.random.split(key)
+        is_moving = jnp.where(is_moving < 0, jax.random.bernoulli(key_kind).astype(jnp.int32), is_moving)
+        return is_moving * jax.random.randint(key_action, (), 0, 5), is_moving
+
+    episode, table = judged(world, ReferenceAgent("mixed", jnp.int32(-1), act), 32, K=6)
+    is_still = np.asarray(episode.a_t).max(axis=1) == 0
+    assert 8 <= is_still.sum() <= 24
+    pay = jax.jit(jax.vmap(lambda L: ([ideal_ndigo(L, H) for H in (1, 2, 4, 5)], ideal_prediction_error(L))))
+    rewards, error = jax.device_get(pay(table.frame))
+    assert max(abs(r_t).max() for r_t in rewards) < 2e-5
     # 20 of 48 cells are in view: 19/47 of the frames show it, at ln 47 each, and the rest costs less.
-    error = float(jax.vmap(ideal_prediction_error)(table.frame).mean())
+    error = error.mean(axis=1)
     p = 19 / 47
-    assert is_moving or error == pytest.approx(p * np.log(47) - (1 - p) * np.log(1 - p), rel=0.05)
-    assert error > 0.5
+    assert error[is_still].mean() == pytest.approx(p * np.log(47) - (1 - p) * np.log(1 - p), rel=0.05)
+    assert error[~is_still].mean() > 0.5
 
 
 def seen_first_from_the_door(wait, num_steps):
@@ -63,21 +73,26 @@ def seen_first_from_the_door(wait, num_steps):
     world = make_world("fixed_and_noise", num_steps=num_steps)
     agent = follow(jnp.array([STAY] * wait + [UP] * 6))
     assert world.truth is not None
-    for seed in range(100):
-        row, col = world.truth(world.reset(jax.random.split(jax.random.key(seed))[0])).objects[0]
-        if row == 4 and col in (7, 8, 10, 11):
-            return world, jax.jit(lambda key: play(world, agent, key))(jax.random.key(seed))
-    raise AssertionError("no seed puts the object there")
+    truth = world.truth
+    keys = jax.random.split(jax.random.key(0), 100)
+    cells = jax.jit(jax.vmap(lambda key: truth(world.reset(jax.random.split(key)[0])).objects[0]))(keys)
+    row, col = np.asarray(cells).T
+    (there, *_) = np.flatnonzero((row == 4) & np.isin(col, (7, 8, 10, 11)))
+    return world, jax.jit(lambda key: play(world, agent, key))(keys[there])
 
 
 def test_first_sight_of_a_fixed_object_pays_ln_48_and_a_located_one_nothing():
     world, episode = seen_first_from_the_door(wait=0, num_steps=20)
     filter_ = make_filter(world)
     table = jax.jit(lambda e: ideal_table(filter_, filter_.run(e.a_t, e.o_t), e.a_t, e.o_t, K=5))(episode)
-    for H in (1, 2, 4):
-        r_fixed = np.asarray(ideal_ndigo(table.channels, H)[:, 1])
+    pay = jax.jit(lambda L: ({H: ideal_ndigo(L, H) for H in (1, 2, 4)}, ndigo_sum_reward(L, 5)))
+    rewards, r_sum = jax.device_get(pay(table.channels))
+    for H, r_tc in rewards.items():
+        r_fixed = r_tc[:, 1]
         assert r_fixed[3 + H - 1] == pytest.approx(np.log(48), abs=1e-4)
         assert abs(np.delete(r_fixed, 3 + H - 1)).max() < 1e-4
+    # The sum over horizons pays for each of the next K-1 frames that show it.
+    np.testing.assert_allclose(r_sum[:, 1], np.log(48) * np.isin(np.arange(20), (3, 4, 5, 6)), atol=1e-4)
 
 
 @pytest.mark.parametrize(("first_visit", "loss"), [(10, 0.1), (20, 0.19)])
@@ -92,17 +107,17 @@ def test_exact_discovery_loss_follows_from_the_first_visit(first_visit, loss):
 
 
 def test_brownian_object_pays_a_perfect_agent_that_watches_it():
-    """The reference, over 4,000 long watches from (3, 9): nats a step for H = 1, 2, 4, 5, 10."""
+    """The reference, over 1,500 long watches from (3, 9): nats a step for H = 1, 2, 4, 5, 10."""
     nats = np.array([0.336, 0.192, 0.086, 0.064, 0.021])
-    gains = PARKED.mean_rewards(np.random.default_rng(0), (1, 2, 4, 5, 10), num_chains=4000, num_steps=300)
+    gains = PARKED.mean_rewards(np.random.default_rng(0), (1, 2, 4, 5, 10), num_chains=1500, num_steps=300)
     error = gains.std(axis=1) / np.sqrt(gains.shape[1])
     # 2%, and what the third digit and the sample leave open.
     assert (abs(gains.mean(axis=1) - nats) <= np.maximum(0.02 * nats, 0.0005) + 2 * error).all()
-    assert (error < 0.015 * nats).all()
+    assert (error < 0.02 * nats).all()
 
 
 def test_reward_for_watching_a_brownian_object_is_the_reference_step_by_step():
-    world = five_rooms((3, 9), Object("brownian", "brownian", ("upper",)), num_steps=40)
+    world = five_rooms((3, 9), Object("brownian", "brownian", ("upper",)), num_steps=30)
     filter_ = make_filter(world)
 
     def one(key):
@@ -110,16 +125,15 @@ def test_reward_for_watching_a_brownian_object_is_the_reference_step_by_step():
         b_t = filter_.run(episode.a_t, episode.o_t)
         return episode.truth_t.objects[:, 0], ideal_table(filter_, b_t, episode.a_t, episode.o_t, 11).frame
 
-    cells, loss_tk = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), 4))
+    cells, loss_tk = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), 2))
     for path, ours in zip(np.asarray(cells), np.asarray(loss_tk), strict=True):
         expected = PARKED.loss_table([tuple(cell) for cell in path.tolist()], 11)
         np.testing.assert_allclose(ours, expected, atol=5e-5)
 
 
-@pytest.mark.parametrize(("H", "nats"), [(1, 0.11), (4, 0.07)])
-def test_white_noise_that_blocks_pays_an_agent_that_shuttles_through_it(H, nats):
+def test_white_noise_that_blocks_pays_an_agent_that_shuttles_through_it():
     """Up and down between (15, 9) and (16, 9): about 0.11 nats a step at H = 1, 0.07 at H = 4, by channel."""
-    world = five_rooms((15, 9), Object("noise", "white_noise", ("lower",), blocks=True), num_steps=100)
+    world = five_rooms((15, 9), Object("noise", "white_noise", ("lower",), blocks=True), num_steps=60)
     filter_ = make_filter(world)
     upper_end = int(filter_.tables.start)
 
@@ -128,15 +142,18 @@ def test_white_noise_that_blocks_pays_an_agent_that_shuttles_through_it(H, nats)
         a_t = jnp.where(b_t.agent == upper_end, DOWN, UP)
         return a_t, filter_.predict(b_t, a_t)
 
-    _, table = judged(world, ReferenceAgent("shuttle", filter_.prior, act), 512, K=H + 1)
-    by_frame = np.asarray(jax.vmap(lambda L: ideal_ndigo(L, H)[H:].mean())(table.frame))
-    by_channel = np.asarray(jax.vmap(lambda L: ideal_ndigo(L, H)[H:].sum(axis=-1).mean())(table.channels))
-    error = by_channel.std() / np.sqrt(len(by_channel))
-    assert by_channel.mean() == pytest.approx(nats, abs=0.005 + 3 * error)
-    # By hand: one step ahead the whole frame tells whether the agent will be held up, a chance of 1/47.
-    if H == 1:
-        entropy = -(1 / 47) * np.log(1 / 47) - (46 / 47) * np.log(46 / 47)
-        assert by_frame.mean() == pytest.approx(entropy, abs=3 * error)
+    _, table = judged(world, ReferenceAgent("shuttle", filter_.prior, act), 256, K=5)
+    pay = jax.jit(jax.vmap(lambda L: [ideal_ndigo(L, H)[H:].mean(axis=0) for H in (1, 4)]))
+    whole, split = jax.device_get((pay(table.frame), pay(table.channels)))
+    for H, nats, by_frame, by_channel in zip(
+        (1, 4), (0.11, 0.07), whole, (r_c.sum(axis=-1) for r_c in split), strict=True
+    ):
+        error = by_channel.std() / np.sqrt(len(by_channel))
+        assert by_channel.mean() == pytest.approx(nats, abs=0.005 + 3 * error)
+        # By hand: one step ahead the whole frame tells whether the agent will be held up, a chance of 1/47.
+        if H == 1:
+            entropy = -(1 / 47) * np.log(1 / 47) - (46 / 47) * np.log(46 / 47)
+            assert by_frame.mean() == pytest.approx(entropy, abs=3 * error)
 
 
 def conditional_means(name, H, seed, table):
@@ -187,7 +204,7 @@ def test_mean_reward_is_a_difference_of_information_gains(name, H):
 def test_expected_reward_is_the_mean_of_the_reward_by_object():
     """Monte Carlo over a random walker in Experiment 4, both objects, H = 2."""
     world = five_rooms(
-        (3, 9), Object("brownian", "brownian", ("upper",)), Object("fixed", "fixed", ("lower",)), num_steps=40
+        (3, 9), Object("brownian", "brownian", ("upper",)), Object("fixed", "fixed", ("lower",)), num_steps=30
     )
     filter_ = make_filter(world)
 
@@ -198,7 +215,7 @@ def test_expected_reward_is_the_mean_of_the_reward_by_object():
         r_tc, expected = ideal_ndigo(table.channels, 2), expected_ndigo(filter_, b_t, episode.a_t, 2)
         return r_tc[:, 1:].sum(axis=0), expected.sum(axis=0), expected.min()
 
-    sampled, expected, lowest = map(np.asarray, jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), 256)))
+    sampled, expected, lowest = map(np.asarray, jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), 64)))
     gap = sampled - expected
     assert (abs(gap.mean(axis=0)) <= 4 * gap.std(axis=0) / np.sqrt(len(gap)) + 1e-5).all()
     assert expected[:, 0].mean() > 1

@@ -1,4 +1,4 @@
-"""Open-loop prediction against the sum over every state of tiny worlds."""
+"""Beliefs and open-loop predictions against the sum over every state of tiny worlds."""
 
 from __future__ import annotations
 
@@ -13,37 +13,71 @@ from ndigo.oracle import exact_horizon, ideal_table, make_filter
 from ndigo.oracle.predictive import predict_views
 from oracle.tiny import TINY, roam, tiny
 
-STEPS = 8
+STEPS, K = 8, 6
 
 
-def tables_of_walk(name, a_t, states, K):
-    """The oracle's table and the enumeration's, [T, K] and [T, K, C] each; NaN beyond the end."""
-    world, enumeration = tiny(name)
-    filter_ = make_filter(world)
-    frames = jnp.asarray(np.stack([enumeration.frame(s) for s in states]))
-    ours = jax.jit(lambda a, o: ideal_table(filter_, filter_.run(a, o), a, o, K))(jnp.asarray(a_t), frames)
-    T, C = len(a_t), frames.shape[-1]
-    frame, channels = np.full((T, K), np.nan), np.full((T, K, C), np.nan)
-    p = enumeration.initial()
-    for t in range(T):
-        p = enumeration.condition(enumeration.step(p, a_t[t - 1]) if t else p, enumeration.observe(states[t]))
-        q = p
+def judge(name, K):
+    """a_t, o_t -> where each object may be [T+1, N, cells], and the table of losses, in one program."""
+    filter_ = make_filter(tiny(name)[0])
+
+    def run(a_t, o_t):
+        b_t = filter_.run(a_t, o_t)
+        return b_t.agent, jax.vmap(filter_.locate)(b_t), ideal_table(filter_, b_t, a_t, o_t, K)
+
+    return jax.jit(run)
+
+
+def frames_of(enumeration, states):
+    return jnp.asarray(np.stack([enumeration.frame(s) for s in states]))
+
+
+def posteriors(enumeration, a_t, states):
+    """The joint distribution of everything after each frame."""
+    p = enumeration.condition(enumeration.initial(), enumeration.observe(states[0]))
+    found = [p]
+    for a, state in zip(a_t, states[1:], strict=True):
+        found.append(enumeration.condition(enumeration.step(found[-1], a), enumeration.observe(state)))
+    return found
+
+
+def enumerated_table(enumeration, a_t, states, K):
+    """-ln p of each frame, of its channels and of its walls cell by cell; NaN beyond the end."""
+    T, C = len(a_t), 1 + len(enumeration.things)
+    frame, channels, wall_cells = np.full((T, K), np.nan), np.full((T, K, C), np.nan), np.full((T, K), np.nan)
+    for t, q in enumerate(posteriors(enumeration, a_t, states)[:-1]):
         for k in range(1, min(K, T - t) + 1):
             q = enumeration.step(q, a_t[t + k - 1])
             o = enumeration.observe(states[t + k])
             frame[t, k - 1] = -np.log(enumeration.observations(q)[o])
             channels[t, k - 1] = [-np.log(enumeration.channel(q, o, c)) for c in range(C)]
-    return ours, frame, channels
+            is_as_seen = np.array([np.equal(enumeration.walls(agent), o[0]) for agent, _ in q], float)
+            wall_cells[t, k - 1] = -np.log(np.array(list(q.values())) @ is_as_seen).sum()
+    return frame, channels, wall_cells
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_predicted_frames_have_the_enumerated_probability(name):
-    K = min(6, exact_horizon(tiny(name)[0]))
-    for seed in range(2):
-        a_t, states = roam(tiny(name)[1], np.random.default_rng(seed), STEPS)
-        ours, frame, channels = tables_of_walk(name, a_t, states, K)
-        np.testing.assert_allclose(ours.frame, frame, atol=2e-5)
-        np.testing.assert_allclose(ours.channels, channels, atol=2e-5)
+def test_beliefs_and_predictions_are_those_of_a_sum_over_every_state(name):
+    """The product of the objects' beliefs is the joint posterior, and predicted frames have their probability."""
+    world, enumeration = tiny(name)
+    run = judge(name, min(K, exact_horizon(world)))
+    assert world.map_shape is not None
+    cols, stride = world.map_shape[1], make_filter(world).tables.stride
+    for seed in range(3):
+        a_t, states = roam(enumeration, np.random.default_rng(seed), STEPS)
+        agent, located, table = jax.device_get(run(jnp.asarray(a_t), frames_of(enumeration, states)))
+        for t, p in enumerate(posteriors(enumeration, a_t, states)):
+            assert {cell for cell, _ in p} == {states[t][0]}, "the agent's cell must follow from the history"
+            assert agent[t] == states[t][0][0] * stride + states[t][0][1]
+            joint = np.zeros((located.shape[-1],) * len(enumeration.things))
+            for (_, places), weight in p.items():
+                joint[tuple(r * cols + c for (r, c), _ in places)] += weight
+            product = located[t, 0] if len(located[t]) == 1 else np.multiply.outer(located[t, 0], located[t, 1])
+            np.testing.assert_allclose(product, joint, atol=1e-6)
+        frame, channels, wall_cells = enumerated_table(enumeration, a_t, states, table.frame.shape[1])
+        np.testing.assert_allclose(table.frame, frame, atol=2e-5)
+        np.testing.assert_allclose(table.channels, channels, atol=2e-5)
+        np.testing.assert_allclose(table.wall_cells, wall_cells, atol=5e-5)
+        np.testing.assert_allclose(table.by_chain().sum(axis=-1), frame, atol=5e-5)
 
 
 def test_walls_and_objects_are_dependent_when_a_block_is_possible():
@@ -53,8 +87,8 @@ def test_walls_and_objects_are_dependent_when_a_block_is_possible():
     states: list[State] = [(enumeration.start, (((2, 5), 0),))]
     for a in actions:
         states.append(enumeration.sample(np.random.default_rng(0), enumeration.step({states[-1]: 1.0}, int(a))))
-    ours, frame, _ = tables_of_walk("fixed", actions, states, 3)
-    np.testing.assert_allclose(ours.frame, frame, atol=2e-5)
+    ours = judge("fixed", 3)(jnp.asarray(actions), frames_of(enumeration, states))[2]
+    np.testing.assert_allclose(ours.frame, enumerated_table(enumeration, actions, states, 3)[0], atol=2e-5)
     # By hand, k = 2: it is on one of 6 cells, as 2 of the room's 8 are in view from the start. The walls
     # show that it blocked (1/6). Alone, the object at the agent's right has two causes: it blocked, or
     # the agent went on and it is one cell further. Given the walls it says nothing new.
@@ -68,14 +102,13 @@ def test_prediction_is_exact_up_to_the_horizon_and_not_for_ever(name):
     world, enumeration = tiny(name)
     actions = np.array([4] * 3 + [3] * 6 + [4] * 3)
     gap = np.zeros(len(actions))
-    filter_ = make_filter(world)
-    table = jax.jit(lambda a, o: ideal_table(filter_, filter_.run(a, o), a, o, len(actions)))
+    run = judge(name, len(actions))
     for seed in range(8):
         rng = np.random.default_rng(seed)
         states = [enumeration.sample(rng, enumeration.initial())]
         for a in actions:
             states.append(enumeration.sample(rng, enumeration.step({states[-1]: 1.0}, int(a))))
-        ours = table(jnp.asarray(actions), jnp.asarray(np.stack([enumeration.frame(s) for s in states])))
+        ours = run(jnp.asarray(actions), frames_of(enumeration, states))[2]
         p = enumeration.condition(enumeration.initial(), enumeration.observe(states[0]))
         for k, a in enumerate(actions):
             p = enumeration.step(p, int(a))
@@ -107,4 +140,5 @@ def test_predicted_views_are_the_enumerated_marginals():
         for i, (cell, _) in enumerate(places):
             offset = enumeration.seen(agent, cell)
             expected[i, 9 if offset is None else (offset[0] + 1) * 3 + offset[1] + 1] += weight
-    np.testing.assert_allclose(predict_views(filter_.tables, b_t, jnp.array(actions)), expected, atol=1e-6)
+    look = jax.jit(lambda b_t, a: predict_views(filter_.tables, b_t, a))
+    np.testing.assert_allclose(look(b_t, jnp.array(actions)), expected, atol=1e-6)
