@@ -19,21 +19,16 @@ from rich.console import Console
 from rich.table import Table
 
 from ndigo.api import Run, as_reward, create_run, open_run, resume
-from ndigo.commands.train import num_bytes
 from ndigo.config import Config, preset
 from ndigo.errors import NdigoError
 from ndigo.experiments import find_experiment, plan
 from ndigo.experiments.plan import CELLS, Cell, departures, find_cell, recipe
-from ndigo.report.cells import Measured, differences, find_cells, measured
-from ndigo.report.tables import HEADINGS, comparison, row
+from ndigo.report.cells import compared, find_cells, measured
+from ndigo.report.tables import comparison, row
 from ndigo.storage.cells import CellFolder, copy_cell, load_cell
-from ndigo.storage.checkpoint import KEPT
 from ndigo.storage.run_folder import RunFolder
-from ndigo.training.cell import finish, time_round
-from ndigo.training.trainer import make_trainer
-
-# Of two equal cells of ten normal seeds, the one's mean is outside the other's bootstrap interval in 22% of draws.
-BY_CHANCE = "by chance alone about one in five would"
+from ndigo.training.cell import finish
+from ndigo.training.cost import disk_bytes, known_pace, time_round
 
 
 @dataclass(frozen=True)
@@ -159,11 +154,9 @@ def _cost(job: Job, shipped: dict[Cell, CellFolder], may_time: bool) -> str:
     estimate = "nothing is left to train"
     if done < config.learner_steps:
         pace, source = _pace(job, shipped, may_time)
-        minutes = f"about {(config.learner_steps - done) * pace / 60:,.1f} min" if pace else "unknown time"
+        minutes = _duration((config.learner_steps - done) * pace) if pace else "unknown time"
         estimate = f"{minutes} on {jax.devices()[0].device_kind} ({source})"
-    disk = (KEPT + 1) * num_bytes(
-        jax.eval_shape(make_trainer(config, world, as_reward(config.reward)).init, jax.random.key(0))
-    )
+    disk = disk_bytes(config, world, as_reward(config.reward))
     where = next(path for path in (job.path, *job.path.absolute().parents) if path.exists())
     free = shutil.disk_usage(where).free
     text = [
@@ -180,29 +173,28 @@ def _cost(job: Job, shipped: dict[Cell, CellFolder], may_time: bool) -> str:
     return "\n".join(text)
 
 
+def _duration(seconds: float) -> str:
+    minutes = seconds / 60
+    return f"about {minutes:.1f} min" if minutes < 90 else f"about {minutes / 60:,.0f} hours"
+
+
 def _pace(job: Job, shipped: dict[Cell, CellFolder], may_time: bool) -> tuple[float | None, str]:
     """Seconds a learner step, and where that is from: this run, cells made on this device, or a timing now."""
-    if job.path.exists() and (lines := RunFolder(job.path).metrics()):
-        return lines[-1]["seconds"] / lines[-1]["step"], "at the pace it has had"
-    device = jax.devices()[0].device_kind
-    alike = {} if job.is_trial else {c: f for c, f in shipped.items() if f.result["device"] == device}
-    for what, chosen in (
-        ("as the shipped cell took", [f for c, f in alike.items() if c == job.cell]),
-        (
-            "as its experiment's shipped cells took",
-            [f for c, f in alike.items() if c.experiment == job.cell.experiment],
-        ),
-        ("as the shipped cells took", list(alike.values())),
-    ):
-        if chosen:
-            seconds = sum(f.result["seconds"] for f in chosen)
-            return seconds / sum(f.result["learner_steps"] for f in chosen), what
+    results = {} if job.is_trial else {cell: folder.result for cell, folder in shipped.items()}
+    made = {
+        "as the shipped cell took": [r for cell, r in results.items() if cell == job.cell],
+        "as its experiment's shipped cells took": [
+            r for cell, r in results.items() if cell.experiment == job.cell.experiment
+        ],
+        "as the shipped cells took": list(results.values()),
+    }
+    if (known := known_pace(RunFolder(job.path), made)) is not None:
+        return known
     if not may_time:
         return None, "no cell was made on such a device; a timing would take of the minutes given"
-    config, world = job.config, find_experiment(job.cell.experiment).world
     with Console(stderr=True).status("timing a round"):
-        seconds = time_round(config, world, as_reward(config.reward))
-    return seconds / config.updates_per_round, "timed here, without compilation and evaluations"
+        seconds = time_round(job.config, find_experiment(job.cell.experiment).world, as_reward(job.config.reward))
+    return seconds / job.config.updates_per_round, "from a short timing here, without compilation and evaluations"
 
 
 def _close(job: Job, made: Run, cells: Path, shipped: dict[Cell, CellFolder]) -> None:
@@ -225,23 +217,11 @@ def _close(job: Job, made: Run, cells: Path, shipped: dict[Cell, CellFolder]) ->
     if job.is_trial:
         print(f"a trial, not the recipe: it stays in {folder.path} and counts as no cell")
     elif job.cell in shipped:
-        print(_compared(measured(job.cell, folder), measured(job.cell, shipped[job.cell])))
+        print(compared(measured(job.cell, folder), measured(job.cell, shipped[job.cell])))
         print(f"yours: {folder.path}; the shipped one is left as it is")
     else:
         copy_cell(folder.path, cells / job.cell.name)
         print(f"kept as {cells / job.cell.name}; there was none to compare with")
-
-
-def _compared(new: Measured, old: Measured) -> str:
-    found = differences(new, old)
-    outside = [difference for difference in found if not difference[-1]]
-    if not outside:
-        return f"ok: all {len(found)} means lie within the shipped result's 95% intervals"
-    lines = [f"{len(outside)} of {len(found)} means lie outside the shipped result's 95% interval ({BY_CHANCE}):"]
-    for metric, name, mean, there, _ in outside:
-        shipped = f"{there.mean:.4g} ({there.low:.4g} to {there.high:.4g})"
-        lines.append(f"  {HEADINGS[metric]} of {name}: {mean:.4g}, shipped {shipped}")
-    return "\n".join(lines)
 
 
 def _list(args: Arguments, shipped: dict[Cell, CellFolder]) -> None:

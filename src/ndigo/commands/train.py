@@ -19,6 +19,7 @@ from rich.table import Table
 from ndigo.api import Run, as_reward, as_world, create_run, default_preset, open_run, resume
 from ndigo.config import PRESETS, Config
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.training.cost import num_bytes
 from ndigo.training.trainer import make_trainer
 
 
@@ -136,7 +137,3 @@ def _sizes(config: Config) -> Table:
 
 def _count(tree: Any) -> int:
     return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(tree))
-
-
-def num_bytes(tree: Any) -> int:
-    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))

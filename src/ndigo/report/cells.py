@@ -10,8 +10,11 @@ import numpy as np
 
 from ndigo.experiments.plan import CELLS, Cell, departures
 from ndigo.report.statistics import Estimate, estimates
+from ndigo.report.tables import HEADINGS
 from ndigo.storage.cells import CellFolder, load_cell
 
+# Of two equal cells of ten normal seeds, the one's mean is outside the other's bootstrap interval in 23% of draws.
+BY_CHANCE = "by chance alone about one in five would"
 METRICS = ("visits", "first_visit", "frequency", "discovery_loss")
 
 
@@ -106,3 +109,16 @@ def differences(new: Measured, shipped: Measured) -> Sequence[tuple[str, str, fl
             is_inside = mean == there.mean or there.low <= mean <= there.high
             found.append((metric, name, mean, there, bool(is_inside)))
     return found
+
+
+def compared(new: Measured, shipped: Measured) -> str:
+    """Whether a remade cell agrees with the shipped one, and where not."""
+    found = differences(new, shipped)
+    outside = [difference for difference in found if not difference[-1]]
+    if not outside:
+        return f"ok: all {len(found)} means lie within the shipped result's 95% intervals"
+    lines = [f"{len(outside)} of {len(found)} means lie outside the shipped result's 95% interval ({BY_CHANCE}):"]
+    for metric, name, mean, there, _ in outside:
+        interval = f"{there.mean:.4g} ({there.low:.4g} to {there.high:.4g})"
+        lines.append(f"  {HEADINGS[metric]} of {name}: {mean:.4g}, shipped {interval}")
+    return "\n".join(lines)

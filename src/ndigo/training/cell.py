@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,14 +10,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from ndigo.config import Config
 from ndigo.errors import NdigoError
-from ndigo.rewards import IntrinsicReward
 from ndigo.storage.cells import CellFolder, save_cell
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.trained import Trained
-from ndigo.training.trainer import make_trainer
-from ndigo.worlds import World
 
 EVALUATION_SEED = 1_000_000  # no episode of a run's own evaluations is drawn from it
 
@@ -65,18 +60,3 @@ def finish(
 def median_seed(losses: np.ndarray) -> int:
     """The seed in the middle, the better of the two where their number is even."""
     return int(np.argsort(losses, kind="stable")[(len(losses) - 1) // 2])
-
-
-def time_round(config: Config, world: World, reward: IntrinsicReward) -> float:
-    """Seconds of one round on this device, once compiled: an episode for every actor, and its updates."""
-    # The replay's size costs memory and no time. On a CPU seeds share the cores, so that one tells about all.
-    seeds = 1 if jax.default_backend() == "cpu" else config.seeds
-    short = dataclasses.replace(config, seeds=seeds, rounds_per_chunk=1, replay_steps=1)
-    trainer = make_trainer(short, world, reward)
-    state = trainer.init(jax.random.key(0))
-    began = 0.0
-    for _ in range(3):  # the first compiles, and the second may compile again for what the first left
-        began = time.monotonic()
-        state, numbers = trainer.run_chunk(state)
-        jax.block_until_ready(numbers)
-    return (time.monotonic() - began) * config.seeds / seeds

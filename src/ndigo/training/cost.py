@@ -1,0 +1,58 @@
+"""What a run costs, before it begins: seconds a learner step, and disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+
+from ndigo.config import Config
+from ndigo.rewards import IntrinsicReward
+from ndigo.storage.checkpoint import KEPT
+from ndigo.storage.run_folder import RunFolder
+from ndigo.training.trainer import make_trainer
+from ndigo.worlds import World
+
+
+def disk_bytes(config: Config, world: World, reward: IntrinsicReward) -> int:
+    """The checkpoints that are kept, and one that is being written."""
+    state = jax.eval_shape(make_trainer(config, world, reward).init, jax.random.key(0))
+    return (KEPT + 1) * num_bytes(state)
+
+
+def num_bytes(tree: Any) -> int:
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+
+def known_pace(run: RunFolder, made: Mapping[str, Sequence[dict[str, Any]]]) -> tuple[float, str] | None:
+    """Seconds a learner step and where that is from: the run itself, else the first of `made` that has one from here."""
+    if run.path.exists() and (lines := run.metrics()):
+        return lines[-1]["seconds"] / lines[-1]["step"], "at the pace it has had"
+    device = jax.devices()[0].device_kind
+    for what, results in made.items():
+        here = [result for result in results if result["device"] == device]
+        if here:
+            return sum(r["seconds"] for r in here) / sum(r["learner_steps"] for r in here), what
+    return None
+
+
+def time_round(config: Config, world: World, reward: IntrinsicReward) -> float:
+    """Roughly the seconds of one round on this device, once compiled: an episode for every actor, and its updates."""
+    # The replay's size costs memory and no time. On a CPU seeds share the cores, so that one tells about all, and
+    # updates take most of the time, so that two tell about the rest.
+    is_slow = jax.default_backend() == "cpu"
+    seeds = 1 if is_slow else config.seeds
+    updates = min(2, config.updates_per_round) if is_slow else config.updates_per_round
+    short = dataclasses.replace(config, seeds=seeds, updates_per_round=updates, rounds_per_chunk=1, replay_steps=1)
+    trainer = make_trainer(short, world, reward)
+    state = trainer.init(jax.random.key(0))
+    began = 0.0
+    for _ in range(2):  # the first compiles
+        began = time.monotonic()
+        state, numbers = trainer.run_chunk(state)
+        jax.block_until_ready(numbers)
+    return (time.monotonic() - began) * config.seeds / seeds * config.updates_per_round / updates
