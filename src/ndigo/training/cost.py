@@ -29,7 +29,7 @@ def num_bytes(tree: Any) -> int:
 
 
 def known_pace(run: RunFolder, made: Mapping[str, Sequence[dict[str, Any]]]) -> tuple[float, str] | None:
-    """Seconds a learner step and where that is from: the run itself, else the first of `made` that has one from here."""
+    """Seconds a learner step and where that is from: the run itself, else the first of `made` with one from here."""
     if run.path.exists() and (lines := run.metrics()):
         return lines[-1]["seconds"] / lines[-1]["step"], "at the pace it has had"
     device = jax.devices()[0].device_kind
