@@ -40,11 +40,11 @@ def posteriors(enumeration, a_t, states):
     return found
 
 
-def enumerated_table(enumeration, a_t, states, K):
-    """-ln p of each frame, of its channels and of its walls cell by cell; NaN beyond the end."""
+def enumerated_table(enumeration, a_t, states, known, K):
+    """-ln p of each frame, of its channels and of its walls cell by cell, from what is known; NaN beyond the end."""
     T, C = len(a_t), 1 + len(enumeration.things)
     frame, channels, wall_cells = np.full((T, K), np.nan), np.full((T, K, C), np.nan), np.full((T, K), np.nan)
-    for t, q in enumerate(posteriors(enumeration, a_t, states)[:-1]):
+    for t, q in enumerate(known[:-1]):
         for k in range(1, min(K, T - t) + 1):
             q = enumeration.step(q, a_t[t + k - 1])
             o = enumeration.observe(states[t + k])
@@ -65,7 +65,8 @@ def test_beliefs_and_predictions_are_those_of_a_sum_over_every_state(name):
     for seed in range(3):
         a_t, states = roam(enumeration, np.random.default_rng(seed), STEPS)
         agent, located, table = jax.device_get(run(jnp.asarray(a_t), frames_of(enumeration, states)))
-        for t, p in enumerate(posteriors(enumeration, a_t, states)):
+        known = posteriors(enumeration, a_t, states)
+        for t, p in enumerate(known):
             assert {cell for cell, _ in p} == {states[t][0]}, "the agent's cell must follow from the history"
             assert agent[t] == states[t][0][0] * stride + states[t][0][1]
             joint = np.zeros((located.shape[-1],) * len(enumeration.things))
@@ -73,7 +74,7 @@ def test_beliefs_and_predictions_are_those_of_a_sum_over_every_state(name):
                 joint[tuple(r * cols + c for (r, c), _ in places)] += weight
             product = located[t, 0] if len(located[t]) == 1 else np.multiply.outer(located[t, 0], located[t, 1])
             np.testing.assert_allclose(product, joint, atol=1e-6)
-        frame, channels, wall_cells = enumerated_table(enumeration, a_t, states, table.frame.shape[1])
+        frame, channels, wall_cells = enumerated_table(enumeration, a_t, states, known, table.frame.shape[1])
         np.testing.assert_allclose(table.frame, frame, atol=2e-5)
         np.testing.assert_allclose(table.channels, channels, atol=2e-5)
         np.testing.assert_allclose(table.wall_cells, wall_cells, atol=5e-5)
@@ -88,7 +89,8 @@ def test_walls_and_objects_are_dependent_when_a_block_is_possible():
     for a in actions:
         states.append(enumeration.sample(np.random.default_rng(0), enumeration.step({states[-1]: 1.0}, int(a))))
     ours = judge("fixed", 3)(jnp.asarray(actions), frames_of(enumeration, states))[2]
-    np.testing.assert_allclose(ours.frame, enumerated_table(enumeration, actions, states, 3)[0], atol=2e-5)
+    known = posteriors(enumeration, actions, states)
+    np.testing.assert_allclose(ours.frame, enumerated_table(enumeration, actions, states, known, 3)[0], atol=2e-5)
     # By hand, k = 2: it is on one of 6 cells, as 2 of the room's 8 are in view from the start. The walls
     # show that it blocked (1/6). Alone, the object at the agent's right has two causes: it blocked, or
     # the agent went on and it is one cell further. Given the walls it says nothing new.

@@ -12,7 +12,7 @@ import pytest
 
 from ndigo.errors import NdigoError
 from ndigo.experiments import EXPERIMENTS
-from ndigo.oracle import follow, greedy, make_filter, planner, play, search_path
+from ndigo.oracle import follow, greedy, make_filter, planner, play, search_path, seek_path
 from ndigo.oracle.reference_agents import information
 from ndigo.worlds import make_world
 from oracle.tiny import roam, tiny
@@ -110,6 +110,13 @@ def test_planner_goes_straight_to_the_object_and_greedy_only_if_it_happens_to_se
     assert planned.mean() < 16
     assert planned.max() < 40
     assert myopic.mean() > planned.mean() + 5
+
+
+def test_a_seeker_walks_straight_to_where_it_sees_most_of_a_moving_objects_room():
+    """In Experiment 4, six steps up to (3, 9), from where 20 of the 48 cells are in view."""
+    world = EXPERIMENTS["exp4"].world
+    assert seek_path(world, "brownian") == (1,) * 6
+    assert len(seek_path(world, "fixed")) == len(search_path(world, "fixed", width=256).actions)
 
 
 def test_searching_for_something_that_moves_is_refused():

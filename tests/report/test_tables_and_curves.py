@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,9 @@ import pytest
 from matplotlib.image import imread
 
 from ndigo.cli import main
+from ndigo.experiments import EXPERIMENTS
+from ndigo.report.references import reference_rows
+from ndigo.report.tables import HEADINGS
 from ndigo.storage.run_folder import RunFolder
 
 OBJECTS = {"exp1": ["fixed", "noise"], "my:world": ["lamp"]}
@@ -61,6 +65,39 @@ def test_a_run_stands_beside_the_papers_row_by_its_last_evaluation(tmp_path, cap
     assert table["noise", "ndigo-4"] == ["411 (410-412)", "51.0 (50-52)", "50.0", "4.11 (4.10-4.12)"]
     assert table["fixed", "paper: ndigo-4"] == ["300.4 ± 22.2", "40.8 ± 9.7", "-", "-"]
     assert table["noise", "paper: ndigo-4"] == ["1.4 ± 1.2", "330.7 ± 47.4", "-", "-"]
+
+
+def test_reference_agents_stand_under_a_line_for_the_objects_they_say_something_of(tmp_path, monkeypatch, capsys):
+    made = {
+        "search": {"first_visit": {"fixed": [9.5]}},
+        "greedy": {"visits": {"fixed": [64.9, 50, 83], "noise": [1, 0, 2]}},
+    }
+    rows_made = [{"label": label, "values": values} for label, values in made.items()]
+    (tmp_path / "exp1.json").write_text(json.dumps({"rows": rows_made}))
+    monkeypatch.setattr("ndigo.report.references.FOLDER", tmp_path)
+    run = write_run(tmp_path / "run", world="exp1", reward="pe", seeds=3)
+    assert main(["report", str(run)]) == 0
+    table = rows(capsys.readouterr().out)
+    assert [label for name, label in table if name == "fixed"] == [
+        "pe",
+        "paper: pe",
+        "── exact filter",
+        "search",
+        "greedy",
+    ]
+    assert [label for name, label in table if name == "noise"] == ["pe", "paper: pe", "── exact filter", "greedy"]
+    assert table["fixed", "search"] == ["-", "9.50", "-", "-"]
+    assert table["fixed", "greedy"] == ["64.9", "-", "-", "-"]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS.keys())
+def test_shipped_reference_agents_have_every_column_of_every_object(experiment):
+    made = {row.label: row.values for row in reference_rows(experiment)}
+    assert {"greedy"} <= set(made) <= {"search", "greedy", "planner"}
+    still = [thing.name for thing in experiment.world.grid.objects if thing.kind == "fixed"]
+    assert list(made.pop("search", {"first_visit": {}})["first_visit"]) == still
+    for values in made.values():
+        assert all(list(values[metric]) == list(experiment.world.objects) for metric in HEADINGS)
 
 
 def test_one_seed_has_no_interval_and_runs_of_one_reward_are_told_apart_by_name(tmp_path, capsys):

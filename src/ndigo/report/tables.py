@@ -67,12 +67,14 @@ def comparison(rows: Sequence[Row], experiment: Experiment | None, references: S
 
 
 def paper_lines(experiment: Experiment | None, rewards: Sequence[str], name: str) -> list[tuple[str, list[str]]]:
-    """The paper's line for each reward; none where it prints nothing of that experiment."""
+    """The paper's line for each reward that it has in that experiment."""
     if experiment is None:
         return []
     metrics: dict[str, Metric] = {metric: metric for metric in PAPER[experiment.name]}
     lines = []
     for reward in rewards:
+        if not any(reward in by_reward for by_reward in PAPER[experiment.name].values()):
+            continue
         cells = [printed(experiment.name, metrics[m], reward, name) if m in metrics else None for m in HEADINGS]
         lines.append((f"paper: {reward}", [f"{cell.mean} ± {cell.spread}" if cell else "-" for cell in cells]))
     return lines
