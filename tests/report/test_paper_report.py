@@ -13,10 +13,12 @@ from ndigo.cli import main
 from ndigo.experiments.plan import CELLS, Cell
 from ndigo.report.cells import load_cells
 from ndigo.report.claims import judge
+from ndigo.report.curves import curves_figure
 from ndigo.report.paper import PAPER
 from ndigo.report.paper_claims import CLAIMS
 from ndigo.report.paper_tables import paper_tables
 from ndigo.report.state import BLOCK, blocks, write_docs
+from ndigo.storage.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,6 +67,21 @@ def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(cells, tm
     assert sorted(path.stem for path in tmp_path.glob("*.png")) == names
     blue = abs(imread(tmp_path / "exp1-discovery-loss.png")[..., :3] * 255 - (0x3D, 0x86, 0xD6)).max(axis=-1) <= 2
     assert blue.sum() > 200  # ndigo-4's line
+
+
+def test_a_later_run_with_more_visits_is_drawn_in_full(tmp_path):
+    folders = []
+    for visits in (1.0, 300.0):
+        world = {"channels": ["walls", "lamp"], "in_view": ["lamp"], "objects": []}
+        settings = {"config": {"world": "my:world", "seeds": 1}, "reward": "pe", "world": world}
+        folders.append(RunFolder.create(tmp_path / str(visits), settings))
+        learning = {"reward": [0.0], "reward_c": [[0.0, 0.0]]}
+        folders[-1].append(
+            {"step": 1, "learning": learning, "evaluation": {"visits": [[visits]], "discovery_loss": [[]]}}
+        )
+    (axis,) = {axis for axis in curves_figure(folders).axes if "visits" in axis.get_title()}
+    assert axis.get_ylim()[0] == 0
+    assert axis.get_ylim()[1] > 300
 
 
 def test_without_a_cell_everything_is_missing_and_nothing_is_drawn(tmp_path, capsys):

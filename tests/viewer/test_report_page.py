@@ -45,7 +45,7 @@ def test_it_shows_the_cells_numbers_beside_the_papers_and_the_verdicts(watch, pa
     claim = page.locator("[data-claim='exp1 order of magnitude']")
     assert claim.locator(".chip").inner_text() == "holds"
     claim.locator("summary").click()
-    assert "3 over 0.25; 12.0 (" in claim.inner_text()
+    assert "3 over 0.25, ratio 12.0 (" in claim.inner_text()
     assert page.locator("[data-claim='exp1 pe'] .chip").inner_text() == "cells missing"
     assert page.locator("#curves svg").count() == 1
     # Text is read against its ground: one is dark where the other is light.

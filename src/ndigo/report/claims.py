@@ -45,7 +45,7 @@ class Part:
     """One comparison, decided."""
 
     text: str
-    figures: str  # the means behind it
+    figures: str  # the means behind the estimate, and what it is: "78.4 against 339, difference"
     estimate: Estimate
     status: Status
     cells: tuple[Cell, ...]
@@ -121,7 +121,7 @@ def above(
     estimate = interval(q)
     # An interval of no width at the bound itself is not above it.
     status = "supported" if estimate.low > bound else "contradicted" if estimate.high <= bound else "undecided"
-    return Part(text, figures or f"{q[0]:.3g}", estimate, status, tuple(cells), is_essential)
+    return Part(text, figures, estimate, status, tuple(cells), is_essential)
 
 
 def below(
@@ -130,7 +130,7 @@ def below(
     """Claims q < bound."""
     estimate = interval(q)
     status = "supported" if estimate.high < bound else "contradicted" if estimate.low >= bound else "undecided"
-    return Part(text, figures or f"{q[0]:.3g}", estimate, status, tuple(cells), is_essential)
+    return Part(text, figures, estimate, status, tuple(cells), is_essential)
 
 
 def less(text: str, a: Quantity, b: Quantity, cells: Sequence[Cell], *, is_essential: bool = False) -> Part:
@@ -152,7 +152,7 @@ def count(judged: Sequence[Judged]) -> Mapping[Verdict, int]:
 
 
 def _against(a: Quantity, b: Quantity) -> str:
-    return f"{a[0]:.3g} against {b[0]:.3g}"
+    return f"{a[0]:.3g} against {b[0]:.3g}, difference"
 
 
 def _evidence(parts: Sequence[Part], cells: Cells) -> tuple[str, ...]:

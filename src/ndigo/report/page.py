@@ -128,7 +128,7 @@ def _claim(judged: Judged) -> str:
 def _part(part: Part) -> str:
     mean, low, high = (number(x) for x in part.estimate)
     return (
-        f'<li>{escape(part.text)}: {escape(part.figures)}; {mean} <span class="soft">({low} to {high})</span> '
+        f'<li>{escape(part.text)}: {escape(part.figures)} {mean} <span class="soft">({low} to {high})</span> '
         f'<span class="{part.status}">{part.status}</span></li>'
     )
 

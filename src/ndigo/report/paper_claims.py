@@ -96,7 +96,7 @@ def every(*compares: Compare) -> Compare:
 
 def ratio(c: Cells, experiment: str, worse: str, better: str) -> tuple[Quantity, dict[str, Any]]:
     a, b = loss(c, experiment, worse), loss(c, experiment, better)
-    return a / b, {"cells": cells_of(experiment, worse, better), "figures": f"{a[0]:.3g} over {b[0]:.3g}"}
+    return a / b, {"cells": cells_of(experiment, worse, better), "figures": f"{a[0]:.3g} over {b[0]:.3g}, ratio"}
 
 
 def discovers(experiment: str, reward: str, *, is_said: bool = True, is_essential: bool = False) -> Compare:
@@ -118,7 +118,7 @@ def reaches(reward: str, room: int, *, is_said: bool, is_essential: bool = False
         q = seen(c, "exp5", reward, "frequency", ROOMS[room - 1])
         decide, verb = (above, "reaches") if is_said else (below, "does not reach")
         text, where = f"{reward} {verb} room {room}", cells_of("exp5", reward)
-        return [decide(text, q, REACHED, where, figures=f"{q[0]:.3g}% of episodes", is_essential=is_essential)]
+        return [decide(text, q, REACHED, where, figures="percent of episodes", is_essential=is_essential)]
 
     return compare
 

@@ -60,11 +60,9 @@ def claims_markdown(judged: Sequence[Judged]) -> str:
 
 
 def part_text(part: Part) -> str:
-    estimate = part.estimate
-    return (
-        f"{part.text}: {part.status} ({part.figures}; {number(estimate.mean)}, "
-        f"{number(estimate.low)} to {number(estimate.high)})"
-    )
+    mean, low, high = map(number, part.estimate)
+    figures = f"{part.figures} " if part.figures else ""
+    return f"{part.text}: {figures}{mean} ({low} to {high}), {part.status}"
 
 
 def write_docs(path: Path, cells: Cells, judged: Sequence[Judged]) -> list[str]:
