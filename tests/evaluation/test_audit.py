@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import jax
@@ -161,6 +162,13 @@ def test_command_prints_tables_verdict_and_json_and_draws_the_figure(trained, ju
     assert max(map(len, out.split("figure:")[0].splitlines()[2:])) <= 80  # below the line that names the file
     assert " ".join(told["verdict"].split()) in " ".join(out.split())
     assert out.endswith(f"figure: {tmp_path}/figures/a.png\n")
+
+
+def test_a_likelihood_whose_perfect_model_is_not_known_is_refused(trained, monkeypatch, capsys):
+    other = dataclasses.replace(trained, config=dataclasses.replace(trained.config, likelihood="bernoulli"))
+    monkeypatch.setattr("ndigo.commands.audit.load_trained", lambda path: other)
+    assert main(["audit", "here"]) == 2
+    assert capsys.readouterr().err == "ndigo: here has likelihood bernoulli: only categorical can be audited\n"
 
 
 @pytest.mark.parametrize(

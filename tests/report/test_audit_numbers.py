@@ -147,6 +147,11 @@ def test_verdict_says_whether_definition_or_predictors_decide(audit, words):
     assert words in verdict(audit)
 
 
+def test_verdict_calls_the_pay_for_what_was_hardly_seen_a_guess():
+    assert verdict(experiment_4((9.0, 4.0), visits=(300.0, 0.2))).count("a guess") == 1
+    assert "a guess" not in verdict(experiment_4((9.0, 4.0), visits=(300.0, 2.0)))
+
+
 def test_verdict_blames_the_likelihood_for_what_a_perfect_model_would_overpay_and_the_model_for_the_rest():
     judged = random_episodes(1)
     assert judged.learned is not None

@@ -60,6 +60,8 @@ def run(args: Arguments) -> None:
     trained = None if args.path in EXPERIMENTS else load_trained(args.path)
     world = find_experiment(args.path).world if trained is None else trained.world
     reward = judged_reward(args.reward, trained)
+    if trained is not None and trained.config.likelihood != "categorical":
+        raise NdigoError(f"{args.path} has likelihood {trained.config.likelihood}: only categorical can be audited")
     minds = None if trained is None else minds_of(trained)
     if minds:
         refuse_short_sight(minds[0], reward)
@@ -82,7 +84,8 @@ def run(args: Arguments) -> None:
     figure = None if judged.learned is None else figure_path(args)
     if figure is not None:
         make_folder(figure.parent)
-        draw_scatter(judged, audit, channels, title, figure)
+        steps = f"every step of {judged.ideal.shape[0] * args.episodes} episodes"
+        draw_scatter(judged, audit, channels, f"{args.path}: {reward.name} in {world.name}, {steps}", figure)
     if args.json:
         about = {"path": args.path, "policy": args.policy, "episodes": args.episodes, "seed": args.seed}
         print(json.dumps(about | audit.as_dict() | {"verdict": told, "figure": figure and str(figure)}, indent=1))

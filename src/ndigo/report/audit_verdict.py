@@ -75,7 +75,7 @@ def _choice(audit: Audit) -> list[str]:
     wanted = [offer for offer in audit.offers if offer.kind not in NOISE]
     for noise in (offer for offer in audit.offers if offer.kind == "brownian" and wanted):
         best = max(wanted, key=lambda offer: offer.ideal.mean)
-        worth = "; ".join(f"{offer.name} is worth {_worth(offer)}" for offer in (noise, best))
+        worth = "; ".join(f"{offer.name} is worth {_worth(offer, audit.known)}" for offer in (noise, best))
         told.append(f"To one that seeks it, {worth} (discounted by {audit.gamma:g} a step).")
         told.append(_who_decides(noise, best, audit))
     return told
@@ -116,9 +116,12 @@ def _ends(x: Estimate) -> tuple[float, float]:
     return (x.mean, x.mean) if isnan(x.low) else (x.low, x.high)
 
 
-def _worth(offer: Offer) -> str:
-    by_model = "" if offer.learned is None else f" and {_nats(offer.learned)} by this agent's model"
-    return f"{_nats(offer.ideal)} by definition{by_model}"
+def _worth(offer: Offer, known: tuple[Known, ...]) -> str:
+    if offer.learned is None:
+        return f"{_nats(offer.ideal)} by definition"
+    is_guess = any(line.name == offer.name and line.visits.mean < 1 for line in known)
+    guess = ", a guess, as it hardly ever sees it" if is_guess else ""
+    return f"{_nats(offer.ideal)} by definition and {_nats(offer.learned)} by this agent's model{guess}"
 
 
 def _nats(x: Estimate) -> str:

@@ -12,7 +12,7 @@ from ndigo.rewards.ndigo_sum import make_ndigo_sum, ndigo_sum_reward
 from ndigo.rewards.prediction_error import PREDICTION_ERROR
 from ndigo.rewards.prediction_gain import PREDICTION_GAIN
 from ndigo.rewards.random import RANDOM
-from ndigo.rewards.reward import IntrinsicReward, paid, table
+from ndigo.rewards.reward import IntrinsicReward, paid, pay_stored, table
 
 REWARDS: dict[str, IntrinsicReward] = {
     reward.name: reward
@@ -61,5 +61,6 @@ __all__ = [
     "ndigo_sum_reward",
     "paid",
     "pay_exactly",
+    "pay_stored",
     "table",
 ]
