@@ -75,17 +75,17 @@ def test_numbers_are_those_of_a_loop_over_episodes(num_minds):
         assert line.visits.mean == pytest.approx(judged.is_visible[..., i].sum() / len(episodes))
 
 
-def test_interval_of_a_correlation_holds_the_truth_as_often_as_it_says():
-    """Normal pairs that correlate 0.6; of 100 samples of 30 episodes, 95 intervals should hold it."""
-    rng = np.random.default_rng(0)
-    num_held = 0
-    for _ in range(100):
-        x = rng.normal(size=(1, 30, 10, 3))
-        y = 0.6 * x + 0.8 * rng.normal(size=x.shape)
-        line = audit_of(random_episodes(1, 30, 10, attainable=x, learned=y)).pay[1]
+def test_interval_of_a_correlation_is_196_standard_errors_wide():
+    """Of n independent normal pairs, the standard error is (1 - rho^2) / sqrt(n)."""
+    rng, rho, n = np.random.default_rng(0), 0.6, 1000
+    x = rng.normal(size=(1, n, 1, 3))
+    y = rho * x + 0.8 * rng.normal(size=x.shape)
+    widths = []
+    for line in audit_of(random_episodes(1, n, 1, attainable=x, learned=y)).pay[1:]:
         assert line.correlation is not None
-        num_held += line.correlation.low <= 0.6 <= line.correlation.high
-    assert 88 <= num_held <= 100  # two standard errors of 95% and what the bootstrap lacks with 30 units
+        assert line.correlation.low < rho < line.correlation.high
+        widths.append((line.correlation.high - line.correlation.low) / 2)
+    assert np.mean(widths) == pytest.approx(1.96 * (1 - rho**2) / np.sqrt(n), rel=0.1)
 
 
 def test_offer_is_the_discounted_return_of_the_object_that_is_sought():
