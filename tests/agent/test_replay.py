@@ -69,6 +69,7 @@ def test_sampling_is_uniform_over_the_rows():
 def test_fields_of_a_drawn_row_belong_together():
     replay, rows = filled(6, 3)
     w = replay.sample(jax.random.key(0), rows, 20)
+    assert w.r_tc is not None
     for field in (w.a_tm1, w.a_t, w.mu_t, w.cells[..., 0], w.r_tc[..., 0]):
         np.testing.assert_array_equal(field, np.broadcast_to(w.start, field.shape))
     for state in (w.belief, w.q_state):

@@ -1,5 +1,6 @@
 """How long ago an object was seen, and what is known of it by then, against a plain loop."""
 
+import jax.numpy as jnp
 import numpy as np
 
 from ndigo.evaluation.tracking import NUM_AGES, ages, track
@@ -20,8 +21,8 @@ def test_ages_and_sums_are_those_of_a_plain_loop():
                 if since < NUM_AGES:
                     sums[n, since] += loss[t, n]
                     steps[n, since] += 1
-    np.testing.assert_array_equal(ages(is_visible), expected)
-    tracked = track(is_visible, loss)
+    np.testing.assert_array_equal(ages(jnp.asarray(is_visible)), expected)
+    tracked = track(jnp.asarray(is_visible), jnp.asarray(loss))
     np.testing.assert_allclose(tracked.loss, sums, rtol=1e-5)
     np.testing.assert_array_equal(tracked.steps, steps)
     assert steps[1].sum() > NUM_AGES
