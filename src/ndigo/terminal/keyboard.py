@@ -18,6 +18,7 @@ SEQUENCES = {
     for letter, name in {"A": "up", "B": "down", "C": "right", "D": "left"}.items()
 }
 NAMES = {"\x1b": "escape", " ": "space", "\x04": "escape", "": "escape"}  # Ctrl-D and a closed terminal leave too
+SIGNAL_SECONDS = 0.2  # how long Ctrl-C may go unnoticed
 UNFINISHED = re.compile(r"\x1b(O|\[[0-9;]*)?")
 ESCAPE_SECONDS = 0.05  # the rest of an arrow's sequence follows within this; after a bare Escape nothing does
 
@@ -45,4 +46,7 @@ def _next_key(terminal: int) -> str:
 
 
 def _read(terminal: int) -> str:
+    # Not one long wait: a signal that comes just before it begins is not handled before it ends.
+    while not select.select([terminal], [], [], SIGNAL_SECONDS)[0]:
+        pass
     return os.read(terminal, 1).decode(errors="ignore")
