@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int
 
 from ndigo.model.predictors import Predictor, Read
 
-ROWS = 64  # beliefs in a block: their activations fit a core's second-level cache
+ROWS = 320  # beliefs in a block, at most: enough for two cores to share a product, few enough to stay in the cache
 
 
 def weighted_loss(
