@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
+from ndigo.agent import Rows
 from ndigo.api import default_preset
 from ndigo.config import Config, preset
 from ndigo.experiments import EXPERIMENTS
@@ -54,7 +56,9 @@ def update_ms(config: Config, repeats: int) -> list[float]:
     trainer, learner = make_trainer(config, world, reward), make_learner(config, world, reward)
     state = trainer.init(jax.random.key(0))
     keys = jax.random.split(jax.random.key(1), config.seeds)
-    window = jax.jit(jax.vmap(trainer.sample))(keys, state.rows)
+    collected = jax.jit(jax.vmap(trainer.collect))(keys, state.learner.params)
+    rows = Rows(windows=collected, num_added=jnp.full(config.seeds, collected.start.shape[1]))
+    window = jax.jit(jax.vmap(trainer.sample))(keys, rows)
     update = jax.jit(jax.vmap(learner.update))
     return [timed(lambda: update(keys, state.learner, window), 1).ms for _ in range(repeats)]
 

@@ -27,9 +27,11 @@ SIZES = ROOT / ".bench" / "learner_sizes.json"
 
 
 def ours(batch: int, repeats: int) -> dict[str, Any]:
-    """Called in a process of its own: our update on a window drawn from a real replay."""
+    """Called in a process of its own: our update on windows of episodes played in Experiment 1."""
     import jax
+    import jax.numpy as jnp
 
+    from ndigo.agent import Rows
     from ndigo.config import preset
     from ndigo.experiments import EXPERIMENTS
     from ndigo.rewards import make_reward
@@ -41,10 +43,10 @@ def ours(batch: int, repeats: int) -> dict[str, Any]:
     config = preset("gpu", seeds=1, batch=batch, precision="float32", replay_steps=20_000, updates_per_round=1)
     world, reward = EXPERIMENTS["exp1"].world, make_reward("ndigo-4")
     trainer = make_trainer(config, world, reward)
-    state = trainer.init(jax.random.key(0))
-    rows = jax.tree.map(lambda x: x[0], state.rows)
-    window = jax.jit(trainer.sample)(jax.random.key(1), rows)
-    learner_state = [jax.tree.map(lambda x: x[0], state.learner)]
+    learner_state = [jax.tree.map(lambda x: x[0], trainer.init(jax.random.key(0)).learner)]
+    collected = jax.jit(trainer.collect)(jax.random.key(1), learner_state[0].params)
+    rows = Rows(windows=collected, num_added=jnp.int32(len(collected.start)))
+    window = jax.jit(trainer.sample)(jax.random.key(2), rows)
     step = jax.jit(make_learner(config, world, reward).update, donate_argnums=1)
 
     def update() -> Any:

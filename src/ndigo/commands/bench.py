@@ -76,8 +76,7 @@ def table(timings: Timings, title: str) -> Table:
     for column in ("ms", "middle half", "first call, s"):
         rows.add_column(column, justify="right")
     for name, t in timings.parts.items():
-        first = "" if t.first_s is None else f"{t.first_s:.1f}"
-        rows.add_row(name, f"{t.ms:.2f}", f"{t.low:.2f} to {t.high:.2f}", first)
+        rows.add_row(name, f"{t.ms:.2f}", f"{t.low:.2f} to {t.high:.2f}", f"{t.first_s:.1f}")
     return rows
 
 

@@ -34,14 +34,13 @@ class Time:
     ms: float
     low: float
     high: float
-    first_s: float | None = None
+    first_s: float
 
 
 @dataclass(frozen=True)
 class Timings:
     parts: dict[str, Time]  # "update", "collection" and "iteration" among them
     transitions_per_s: dict[str, float]  # "trained", "collected"
-    compile_s: float  # first call of an iteration: seconds to compile it, or to find it in the cache
     peak_bytes: int | None
     floor_ms: float
     operations: float
@@ -65,7 +64,6 @@ def timed(call: Callable[[], Any], repeats: int) -> Time:
 def measure(config: Config, world: World, reward: IntrinsicReward, repeats: int) -> Timings:
     """The whole iteration, its update and collection, and the update's parts."""
     parts, trainer, state = _whole(config, world, reward, repeats)
-    compile_s = parts["iteration"].first_s or 0.0
     parts |= _parts(config, reward, trainer, state, repeats)
     num_params = sum(x.size for x in jax.tree.leaves(state.learner.params)) // config.seeds
     cost, rates = update_floor(config, world, reward, num_params), measure_rates(config.precision)
@@ -77,7 +75,6 @@ def measure(config: Config, world: World, reward: IntrinsicReward, repeats: int)
             "trained": 1e3 * trained / parts["update"].ms,
             "collected": 1e3 * collected / parts["collection"].ms,
         },
-        compile_s=compile_s,
         peak_bytes=(jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use"),
         floor_ms=1e3 * cost.seconds(rates),
         operations=cost.operations,
