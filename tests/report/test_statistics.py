@@ -40,3 +40,17 @@ def test_equal_values_have_an_interval_of_no_width_and_one_value_has_none():
     assert only.mean == 4.0
     assert np.isnan([only.low, only.high]).all()
     assert estimates(np.zeros((3, 0))) == []
+
+
+@pytest.mark.parametrize(
+    ("draw", "mean", "covers", "misses"), [("normal", 0.0, 0.89, 0.23), ("lognormal", 0.5, 0.80, 0.30)]
+)
+def test_intervals_of_ten_seeds_are_as_narrow_as_the_docs_say(draw, mean, covers, misses):
+    """How often one holds the true mean, and how often an equal cell's mean lies outside it."""
+    rng = np.random.default_rng(1)
+    ours, theirs = getattr(rng, draw)(size=(2, 10, 4000))
+    true_mean = np.exp(mean) if draw == "lognormal" else mean
+    _, low, high = bootstrap(ours)
+    assert np.mean((low <= true_mean) & (true_mean <= high)) == pytest.approx(covers, abs=0.02)
+    outside = (theirs.mean(axis=0) < low) | (theirs.mean(axis=0) > high)
+    assert np.mean(outside) == pytest.approx(misses, abs=0.02)
