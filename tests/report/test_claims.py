@@ -10,7 +10,8 @@ from made_up_cells import numbers_of
 
 from ndigo.experiments.plan import CELLS, Cell
 from ndigo.report.claims import Part, above, decide, interval, judge, less, no_difference, quantity
-from ndigo.report.paper_claims import CLAIMS, prior
+from ndigo.report.comparisons import prior
+from ndigo.report.paper_claims import CLAIMS
 from ndigo.report.statistics import Estimate
 
 # Rows of numbers: random, pe, pg, icm, then the experiment's NDIGOs.
