@@ -1,8 +1,13 @@
-"""Set-up of all tests: compiled programs are kept between runs, and one tiny run serves many tests."""
+"""Set-up of all tests: a program is compiled once for all runs and traced once in each; one tiny run serves many."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import gc
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +23,33 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
 # Read by jax when it is first imported, hence set here and not in a fixture.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE / "ndigo" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+# Tracing makes many objects and little garbage: looked for at every 700th, it is a tenth of the time.
+gc.set_threshold(50_000, 20, 20)
+
+# A shell that starts the tests in its background has them, and all that they start, ignore Ctrl-C; some send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def traced_once() -> Iterator[None]:
+    """Runs of one configuration in this process share its programs.
+
+    A trainer is made of records: it reads neither their names, nor the seed, nor the number of steps. That a fresh
+    process gets the same numbers is what tests/training/test_run_resume.py shows, with processes of their own.
+    """
+    from ndigo.training import run, trained, trainer
+
+    shared = functools.cache(trainer.make_trainer)
+
+    def make_trainer(config: ndigo.Config, world: ndigo.World, reward: ndigo.IntrinsicReward) -> trainer.Trainer:
+        return shared(dataclasses.replace(config, world="", reward="", seed=0, learner_steps=1), world, reward)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "make_trainer", make_trainer)
+        patch.setattr(trained, "make_trainer", make_trainer)
+        yield
 
 
 @pytest.fixture(scope="session")

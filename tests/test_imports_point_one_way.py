@@ -10,7 +10,7 @@ import ndigo
 
 ROOT = Path(ndigo.__file__).parent
 
-BASE = {"types", "config", "networks", "errors", "gru", "from_module", "compile_cache"}
+BASE = {"types", "config", "networks", "errors", "gru", "kernels", "from_module", "compile_cache"}
 SIBLINGS = {"worlds", "model", "rewards", "agent"}  # do not import each other
 TRAINED = BASE | SIBLINGS | {"evaluation", "oracle", "storage", "training"}
 LOOKED_AT = BASE | SIBLINGS | {"evaluation", "oracle", "storage", "experiments", "terminal"}

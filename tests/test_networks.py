@@ -93,7 +93,7 @@ def test_gru_step_repeated_is_its_unroll():
         np.testing.assert_allclose(h_t[t], h, atol=1e-6)
 
 
-@pytest.mark.parametrize("V", [1, 3, 4, 5, 7])
+@pytest.mark.parametrize("V", [1, 3, 4, 5, 7, 9])
 def test_encoder_is_two_library_convolutions_and_a_dense_layer(V):
     encoder = Encoder(jax.random.key(0), (V, V, 3), 8, num_filters=4)
     o_t = jax.random.bernoulli(jax.random.key(1), 0.5, (6, V, V, 3)).astype(jnp.uint8)
@@ -107,6 +107,7 @@ def test_encoder_is_two_library_convolutions_and_a_dense_layer(V):
     x = jax.nn.relu(convolve(x, encoder.conv2, stride=2)).reshape(6, -1)
     expected = jax.nn.relu(x @ encoder.dense.weight + encoder.dense.bias)
     np.testing.assert_allclose(encoder(o_t), expected, atol=1e-5)
+    np.testing.assert_allclose(encoder.spread()(o_t), expected, atol=1e-5)
 
 
 def test_encoder_treats_every_leading_axis_as_more_streams():

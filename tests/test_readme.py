@@ -39,12 +39,17 @@ def test_every_command_that_is_not_ndigos_is_run_by_ci():
     assert [line for line in SHELL if line not in NDIGO and line not in in_ci] == []
 
 
-def test_a_run_is_trained_evaluated_reported_and_resumed_as_printed(tmp_path, monkeypatch, capsys):
-    """The run that is trained is made tiny, which is all that is changed."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ndigo.commands.train.default_preset", lambda: "cpu")
+@pytest.fixture
+def tiny_runs(monkeypatch):
+    """A run that is trained is made tiny, which is all that is changed."""
     tiny = ndigo.Config(**{name: value for name, value in TINY.items() if name != "preset"})
     monkeypatch.setitem(ndigo.PRESETS, "cpu", tiny)
+    for module in ("ndigo.commands.train", "ndigo.api"):
+        monkeypatch.setattr(f"{module}.default_preset", lambda: "cpu")
+
+
+def test_a_run_is_trained_evaluated_reported_and_resumed_as_printed(tiny_runs, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     for line in RUNS:
         assert main(shlex.split(line)[1:]) == 0
         assert "runs/first" in capsys.readouterr().out
@@ -82,7 +87,7 @@ def test_view_runs_as_printed_and_ctrl_c_ends_it(line):
 
 
 @pytest.mark.parametrize("snippet", PYTHON, ids=range(len(PYTHON)))
-def test_python_snippets_run_as_printed(snippet, tmp_path, monkeypatch, capsys):
+def test_python_snippets_run_as_printed(snippet, tiny_runs, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(compile(snippet, "README.md", "exec"), {"__name__": "readme"})
 

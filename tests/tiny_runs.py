@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -48,13 +47,13 @@ def numbers(run: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in line.items() if k not in clock} for line in ndigo.open_run(run).metrics()]
 
 
-def start(*words: str, **variables: str) -> subprocess.Popen[str]:
-    """`ndigo ...` as a process of its own, in the folder of the examples."""
+def start(*words: str, first: str = "") -> subprocess.Popen[str]:
+    """`ndigo ...` as a process of its own, in the folder of the examples; code may come first."""
+    code = f"import sys\n{first}\nfrom ndigo.cli import main\nsys.exit(main(sys.argv[1:]))"
     return subprocess.Popen(
-        [sys.executable, "-m", "ndigo", *words],
+        [sys.executable, *(["-c", code] if first else ["-m", "ndigo"]), *words],
         cwd=EXAMPLES,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, **variables},
     )

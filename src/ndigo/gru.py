@@ -19,12 +19,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.experimental import pallas as pl
-from jax.experimental.pallas import triton as pallas_triton
 from jaxtyping import Array, Float
 
-ROWS = 16  # fewest streams in one kernel program: the smallest tile of the matrix units
-MANY = 64  # streams in one program where there are thousands
-NUM_WARPS = 8
+from ndigo.kernels import call_kernel, dot
+
+ROWS = 16  # streams in one kernel program: the smallest tile of the matrix units
 
 
 def gates(x: Array, hw: Array) -> tuple[Array, Array, Array, Array]:
@@ -151,28 +150,31 @@ def backward_scan(dh_t: Array, weight: Array, u_t: Array, per_hw: Array) -> tupl
 def forward_kernel(x_t: Array, weight: Array, h_0: Array, interpret: bool = False) -> Array:
     """`forward_scan` as one kernel: a program takes some of the streams through all T steps."""
     T, B, D = x_t.shape[0], x_t.shape[1], weight.shape[0]
-    rows = rows_per_program(B)
 
     def kernel(x_ref, weight_ref, h_0_ref, h_ref):
         w_r, w_u, w_n = (weight_ref[:, pl.ds(i * D, D)] for i in range(3))
 
-        def body(t, h):
+        def load(t):
+            return tuple(x_ref[t, :, pl.ds(i * D, D)] for i in range(3))
+
+        def body(t, carry):
+            h, (x_r, x_u, x_n) = carry
+            ahead = load(jnp.minimum(t + 1, T - 1))  # on its way from memory while this step is computed
             half = h.astype(weight.dtype)
-            x_r, x_u, x_n = (x_ref[t, :, pl.ds(i * D, D)].astype(jnp.float32) for i in range(3))
-            r = jax.nn.sigmoid(x_r + _dot(half, w_r))
-            u = jax.nn.sigmoid(x_u + _dot(half, w_u))
-            n = jnp.tanh(x_n + r * _dot(half, w_n))
+            r = jax.nn.sigmoid(x_r.astype(jnp.float32) + dot(half, w_r))
+            u = jax.nn.sigmoid(x_u.astype(jnp.float32) + dot(half, w_u))
+            n = jnp.tanh(x_n.astype(jnp.float32) + r * dot(half, w_n))
             h = u * h + (1 - u) * n
             h_ref[t] = h
-            return h
+            return h, ahead
 
-        lax.fori_loop(0, T, body, h_0_ref[...])
+        lax.fori_loop(0, T, body, (h_0_ref[...], load(0)))
 
-    return _call(
+    return call_kernel(
         kernel,
-        grid=B // rows,
-        inputs=[(x_t, (T, rows, 3 * D)), (weight, None), (h_0, (rows, D))],
-        outputs=[((T, B, D), (T, rows, D))],
+        rows=ROWS,
+        inputs=[(x_t, True), (weight, False), (h_0, True)],
+        outputs=[((T, B, D), jnp.float32)],
         interpret=interpret,
     )[0]
 
@@ -182,30 +184,29 @@ def backward_kernel(
 ) -> tuple[Array, Array]:
     """`backward_scan` as one kernel."""
     T, B, D = dh_t.shape
-    rows = rows_per_program(B)
 
     def kernel(dh_out_ref, u_ref, per_hw_ref, transposed_ref, dh_ref, dh_0_ref):
         w_r, w_u, w_n = (transposed_ref[pl.ds(i * D, D), :] for i in range(3))
 
-        def body(i, dh):
+        def load(t):
+            return dh_out_ref[t], u_ref[t], *(per_hw_ref[t, :, pl.ds(j * D, D)] for j in range(3))
+
+        def body(i, carry):
             t = T - 1 - i
-            dh = dh + dh_out_ref[t]
+            dh, (dh_out, u, *per) = carry
+            ahead = load(jnp.maximum(t - 1, 0))
+            dh = dh + dh_out
             dh_ref[t] = dh
-            d_r, d_u, d_n = ((dh * per_hw_ref[t, :, pl.ds(j * D, D)]).astype(weight.dtype) for j in range(3))
-            return dh * u_ref[t] + _dot(d_r, w_r) + _dot(d_u, w_u) + _dot(d_n, w_n)
+            d_r, d_u, d_n = ((dh * each).astype(weight.dtype) for each in per)
+            return dh * u + dot(d_r, w_r) + dot(d_u, w_u) + dot(d_n, w_n), ahead
 
-        dh_0_ref[...] = lax.fori_loop(0, T, body, jnp.zeros((rows, D), jnp.float32))
+        dh_0_ref[...] = lax.fori_loop(0, T, body, (jnp.zeros((ROWS, D), jnp.float32), load(T - 1)))[0]
 
-    return _call(
+    return call_kernel(
         kernel,
-        grid=B // rows,
-        inputs=[
-            (dh_t, (T, rows, D)),
-            (u_t, (T, rows, D)),
-            (per_hw, (T, rows, 3 * D)),
-            (weight.T, None),
-        ],
-        outputs=[((T, B, D), (T, rows, D)), ((B, D), (rows, D))],
+        rows=ROWS,
+        inputs=[(dh_t, True), (u_t, True), (per_hw, True), (weight.T, False)],
+        outputs=[((T, B, D), jnp.float32), ((B, D), jnp.float32)],
         interpret=interpret,
     )
 
@@ -213,32 +214,3 @@ def backward_kernel(
 def _unroll(T: int) -> int:
     """Short loops (the K steps of a predictor) are written out: a loop's copies cost more than its steps."""
     return T if T <= 16 else 1
-
-
-def rows_per_program(B: int) -> int:
-    return MANY if B % MANY == 0 and B >= 8 * MANY else ROWS
-
-
-def _dot(a: Array, b: Array) -> Array:
-    return jnp.matmul(a, b, preferred_element_type=jnp.float32)
-
-
-def _call(kernel: Any, *, grid: int, inputs: list, outputs: list, interpret: bool) -> Any:
-    """A Pallas call that cuts the second-last axis of each array into blocks; None takes it whole."""
-
-    def spec(shape: tuple[int, ...], block: tuple[int, ...] | None) -> pl.BlockSpec:
-        if block is None:
-            return pl.BlockSpec(shape, lambda i: (0,) * len(shape))
-        before = (0,) * (len(shape) - 2)
-        return pl.BlockSpec(block, lambda i: (*before, i, 0))
-
-    return pl.pallas_call(
-        kernel,
-        grid=(grid,),
-        in_specs=[spec(array.shape, block) for array, block in inputs],
-        out_specs=[spec(shape, block) for shape, block in outputs],
-        out_shape=[jax.ShapeDtypeStruct(shape, jnp.float32) for shape, _ in outputs],
-        compiler_params=pallas_triton.CompilerParams(num_warps=NUM_WARPS, num_stages=1),
-        interpret=interpret,
-        name=kernel.__qualname__.split(".")[0].strip("_"),
-    )(*(array for array, _ in inputs))

@@ -100,12 +100,21 @@ def convolve_patches(x: Array, weight: Array, bias: Array, *, view: int, stride:
 
 
 def convolve_dense(x: Array, weight: Array, bias: Array, *, view: int, stride: int) -> Array:
+    return dense(x, *spread_out(weight, bias, view=view, stride=stride))
+
+
+def spread_out(weight: Array, bias: Array, *, view: int, stride: int) -> tuple[Array, Array]:
+    """The convolution's kernel over all positions, as a dense layer's weight and bias."""
     taps = jnp.asarray(tap_table(view, stride), weight.dtype)
     spread = jnp.einsum("xpd,dcf->xcpf", taps, weight.reshape(9, -1, weight.shape[-1]))
-    spread = spread.reshape(x.shape[-1], -1)
-    spare = -x.shape[-1] % 16  # rows of a length that is no multiple of 16 take the matrix units' slow path
-    x, spread = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, spare)]), jnp.pad(spread, [(0, spare), (0, 0)])
-    return x @ spread + jnp.tile(bias, taps.shape[1])
+    spread = spread.reshape(view**2 * weight.shape[0] // 9, -1)
+    spare = -len(spread) % 16  # rows of a length that is no multiple of 16 take the matrix units' slow path
+    return jnp.pad(spread, [(0, spare), (0, 0)]), jnp.tile(bias, taps.shape[1])
+
+
+def dense(x: Float[Array, "... I"], weight: Float[Array, "J O"], bias: Float[Array, " O"]) -> Float[Array, "... O"]:
+    """x W + b, for a W with empty rows at its end."""
+    return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, len(weight) - x.shape[-1])]) @ weight + bias
 
 
 def tap_table(view: int, stride: int) -> np.ndarray:
@@ -138,6 +147,27 @@ class Encoder(eqx.Module):
     def __call__(self, o_t: UInt8[Array, "... V V C"]) -> Float[Array, "... Z"]:
         x = o_t.reshape(*o_t.shape[:-3], -1).astype(self.dense.weight.dtype)
         return jax.nn.relu(self.dense(jax.nn.relu(self.conv2(jax.nn.relu(self.conv1(x))))))
+
+    def spread(self) -> Encoder | SpreadEncoder:
+        """The same encoder for a loop, which would spread its convolutions at every step."""
+        if self.conv1.view > SMALL_VIEW:
+            return self
+        convolutions = [
+            spread_out(conv.weight, conv.bias, view=conv.view, stride=conv.stride) for conv in (self.conv1, self.conv2)
+        ]
+        return SpreadEncoder(layers=(*convolutions, (self.dense.weight, self.dense.bias)))
+
+
+class SpreadEncoder(eqx.Module):
+    """An encoder whose convolutions are dense layers."""
+
+    layers: tuple[tuple[Array, Array], ...]  # weight, bias
+
+    def __call__(self, o_t: UInt8[Array, "... V V C"]) -> Float[Array, "... Z"]:
+        x = o_t.reshape(*o_t.shape[:-3], -1).astype(self.layers[0][0].dtype)
+        for weight, bias in self.layers:
+            x = jax.nn.relu(dense(x, weight, bias))
+        return x
 
 
 def orthogonal(x: Float[Array, "N N"]) -> Float[Array, "N N"]:
@@ -180,7 +210,7 @@ class Core(eqx.Module):
     The world model and the Q-network each own one; they share no weights.
     """
 
-    encoder: Encoder
+    encoder: Encoder | SpreadEncoder
     from_features: Linear
     from_action: Float[Array, "A 3*D"]
     gru: GRU
@@ -208,6 +238,11 @@ class Core(eqx.Module):
         """The gates' input share, hoisted out of the recurrence: one product for all steps."""
         num_actions = self.from_action.shape[0]
         return self.from_features(z_t) + jax.nn.one_hot(a_tm1, num_actions, dtype=z_t.dtype) @ self.from_action
+
+    def for_steps(self) -> Core:
+        """The same core for many steps in a loop."""
+        assert isinstance(self.encoder, Encoder)
+        return eqx.tree_at(lambda core: core.encoder, self, self.encoder.spread())
 
     def step(self, o_t: Array, a_tm1: Array, h: Float[Array, "... D"]) -> Float[Array, "... D"]:
         """The state after one more frame."""

@@ -22,7 +22,8 @@ def test_an_example_is_short(path):
 def test_an_example_runs_as_a_script(name, tmp_path, monkeypatch, capsys):
     """With the cpu preset made tiny: what is tested is the script, not what the agent learns."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(ndigo.PRESETS, "cpu", ndigo.Config(**{k: v for k, v in TINY.items() if k != "preset"}))
+    tiny = {**TINY, "rounds_per_chunk": 10}  # one chunk is a whole tiny run
+    monkeypatch.setitem(ndigo.PRESETS, "cpu", ndigo.Config(**{k: v for k, v in tiny.items() if k != "preset"}))
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     last = capsys.readouterr().out.splitlines()[-1]
     run = Path(last.split()[0])

@@ -149,6 +149,17 @@ def test_each_part_steps_at_its_own_rate():
         assert moved == pytest.approx(rate, rel=0.01), part
 
 
+@pytest.mark.parametrize(("step", "share"), [(0, 1), (50, 0.6), (100, 0.2), (300, 0.2)])
+def test_the_rates_fall_in_a_line_to_their_last_share(step, share):
+    config = dataclasses.replace(CONFIG, last_rate=0.2, learner_steps=100)
+    learner = make_learner(config, tiny_world(), make_reward("random"))
+    before = eqx.tree_at(lambda s: s.step, jax.jit(learner.init)(jax.random.key(0)), jnp.int32(step))
+    after, _ = jax.jit(learner.update)(jax.random.key(1), before, batch())
+    old, new = before.params.probe, after.params.probe
+    moved = max(float(jnp.abs(a - b).max()) for a, b in zip(*map(jax.tree.leaves, (old, new)), strict=True))
+    assert moved == pytest.approx(share * config.probe_rate, rel=0.01)
+
+
 def test_target_network_is_copied_every_period_and_is_still_between():
     states = run("pe", [batch(i) for i in range(7)])
     for step, state in enumerate(states):

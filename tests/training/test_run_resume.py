@@ -7,37 +7,26 @@ import shutil
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from full_disk import files_end_at
 from tiny_runs import CHUNK, FLAGS, TINY, WORLD, numbers, start, train_tiny
 
 import ndigo
+from ndigo.cli import main
 from ndigo.errors import NdigoError
 from ndigo.storage import checkpoint, run_folder
 from ndigo.storage.run_folder import WriteError
-
-LONG = 4 * 60  # learner steps of the runs that are killed: a minute would be enough for many times as many
+from ndigo.training import run as run_module
 
 
 def steps(run: Path) -> list[int]:
     return [line["step"] for line in numbers(run)]
 
 
-def wait_for_line(run: Path, process, num_lines: int) -> None:
-    """Returns when the run has that many lines, while it is still going."""
-    deadline = time.monotonic() + 200
-    while time.monotonic() < deadline and process.poll() is None:
-        path = run / "metrics.jsonl"
-        if path.exists() and path.read_bytes().count(b"\n") >= num_lines:
-            return
-        time.sleep(0.002)
-    raise AssertionError(process.communicate())
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory) -> Path:
-    return train_tiny(tmp_path_factory.mktemp("long") / "run", learner_steps=LONG).path
+def learned(run: Path) -> list[dict[str, Any]]:
+    return [line["learning"] for line in numbers(run)]
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_seed_others(finished, tmp_path):
@@ -55,46 +44,79 @@ def test_a_run_ends_at_its_steps_with_an_evaluation_and_resuming_it_changes_noth
     assert numbers(finished.path) == before
 
 
-def test_a_run_killed_twice_by_sigkill_has_the_numbers_of_one_that_was_not(uninterrupted, tmp_path):
+KILL_AT = """
+import os, signal
+from ndigo.storage.run_folder import RunFolder
+
+real = RunFolder.append
+
+def append(self, line):
+    real(self, line)
+    if line["step"] == {step}:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+RunFolder.append = append
+"""
+
+
+def test_a_run_killed_twice_by_sigkill_has_the_numbers_of_one_that_was_not(finished, tmp_path):
+    """Each time when a line is written and its checkpoint is not: the most that can be lost."""
     run = tmp_path / "run"
-    flags = [*FLAGS, "--reward", "ndigo-1", "--learner-steps", str(LONG), "--out", str(run)]
-    process = start("train", WORLD, *flags)
-    wait_for_line(run, process, 3)
-    process.kill()
-    process.communicate()
-    reached = steps(run)[-1]
-    saved = checkpoint.steps(run / "checkpoints")
-    assert 0 < reached < LONG
-    assert reached - (saved[0] if saved else 0) <= CHUNK  # at most the last chunk is lost
-
-    process = start("train", "--resume", str(run))
-    wait_for_line(run, process, reached // CHUNK + 5)
-    process.kill()
-    process.communicate()
-    assert steps(run)[-1] < LONG
-
-    process = start("train", "--resume", str(run))
-    out, err = process.communicate(timeout=250)
-    assert (process.returncode, err) == (0, "")
-    assert f"finished at step {LONG}" in out
-    assert numbers(run) == numbers(uninterrupted)
+    words = ["train", WORLD, *FLAGS, "--reward", "ndigo-1", "--out", str(run)]
+    for step in (8, 16):
+        process = start(*words, first=KILL_AT.format(step=step))
+        out, err = process.communicate(timeout=250)
+        assert process.returncode == -signal.SIGKILL, (out, err)
+        assert steps(run)[-1] == step
+        assert checkpoint.steps(run / "checkpoints")[0] == step - CHUNK
+        words = ["train", "--resume", str(run)]
+    assert ndigo.resume(run, quiet=True).outcome == finished.outcome
+    assert numbers(run) == numbers(finished.path)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_the_chunk_saves_and_says_how_to_continue(number, code, uninterrupted, tmp_path):
+def says_how_to_continue(out: str, signal_name: str, run: Path) -> bool:
+    return f"({signal_name}) and saved; continue with ndigo train --resume {run}" in out
+
+
+def test_ctrl_c_ends_the_chunk_saves_and_says_how_to_continue(finished, tmp_path):
+    """A process of its own, in the middle of a run that would go on for hours."""
     run = tmp_path / "run"
-    flags = [*FLAGS, "--reward", "ndigo-1", "--learner-steps", str(LONG), "--out", str(run)]
+    flags = [*FLAGS, "--reward", "ndigo-1", "--learner-steps", "1000000", "--out", str(run)]
     process = start("train", WORLD, *flags)
-    wait_for_line(run, process, 2)
-    process.send_signal(number)
+    metrics, deadline = run / "metrics.jsonl", time.monotonic() + 200
+    while not (metrics.exists() and metrics.read_bytes().count(b"\n") >= 2):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=250)
-    assert (process.returncode, err) == (code, "")
-    step = steps(run)[-1]
-    assert f"({number.name}) and saved; continue with ndigo train --resume {run}" in out
-    assert checkpoint.steps(run / "checkpoints")[0] == step
-    # The stop adds an evaluation; what was learned is the uninterrupted run's.
-    expected = numbers(uninterrupted)[: step // CHUNK]
-    assert [line["learning"] for line in numbers(run)] == [line["learning"] for line in expected]
+    assert (process.returncode, err) == (130, "")
+    assert says_how_to_continue(out, "SIGINT", run)
+    assert checkpoint.steps(run / "checkpoints")[0] == steps(run)[-1]
+    # The stop adds an evaluation; what was learned is the uninterrupted run's, as far as that went.
+    compared = min(len(learned(run)), len(learned(finished.path)))
+    assert compared >= 2
+    assert learned(run)[:compared] == learned(finished.path)[:compared]
+
+
+def test_sigterm_in_a_chunk_ends_it_with_an_evaluation_and_a_checkpoint(finished, tmp_path, monkeypatch, capsys):
+    run, real = tmp_path / "run", run_module.refuse_bad_numbers
+
+    def refuse_bad_numbers(numbers, step):
+        if step == 12:  # computed, and neither looked at nor written
+            signal.raise_signal(signal.SIGTERM)
+        real(numbers, step)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_module, "refuse_bad_numbers", refuse_bad_numbers)
+        assert main(["train", WORLD, *FLAGS, "--reward", "ndigo-1", "--out", str(run)]) == 143
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert says_how_to_continue(out, "SIGTERM", run)
+    assert checkpoint.steps(run / "checkpoints")[0] == steps(run)[-1] == 12
+    assert "evaluation" in numbers(run)[-1]  # which the uninterrupted run has at step 16
+    assert "evaluation" not in numbers(finished.path)[2]
+    assert learned(run) == learned(finished.path)[:3]
 
 
 class PowerCut(BaseException):
@@ -224,4 +246,4 @@ def test_minutes_end_a_run_with_an_evaluation_and_it_can_go_on(finished, tmp_pat
     assert run.outcome == ndigo.api.Outcome(step=CHUNK, why="time")
     assert "evaluation" in run.metrics()[-1]
     ndigo.resume(run.path, quiet=True)
-    assert [line["learning"] for line in numbers(run.path)] == [line["learning"] for line in numbers(finished.path)]
+    assert learned(run.path) == learned(finished.path)

@@ -7,7 +7,7 @@ import http.client
 import json
 import socket
 import sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
@@ -108,7 +108,8 @@ def get_status(url: str, path: str, headers: dict[str, str]) -> int:
 
 def test_a_websocket_without_an_origin_is_refused_and_a_browser_of_another_port_too(watch, live):
     assert refusal({"host": "127.0.0.1:80"}, "127.0.0.1", 80, is_websocket=True) == "a websocket needs an Origin"
-    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as elsewhere:  # to every request it says that it cannot
+    # To every request it says that it cannot; a connection that a browser opens and leaves unused holds up no other.
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as elsewhere:
         Thread(target=elsewhere.serve_forever).start()
         page = watch(f"http://127.0.0.1:{elsewhere.server_port}/")
         elsewhere.shutdown()

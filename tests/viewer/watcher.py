@@ -24,6 +24,7 @@ CELLS = """([selector, pane, rows, cols, dy, dx]) => {
   return cells;
 }"""
 
+SHOWS = "(t) => document.querySelector('.ndigo').dataset.t === t"
 FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
@@ -56,15 +57,19 @@ class Watcher:
 
     def reach(self, t: int) -> None:
         """Waits until frame t is shown."""
-        self.wait_for(f"step {t} (it is {self.t})", lambda: self.t == t)
+        self.page.wait_for_function(SHOWS, arg=str(t), timeout=1000 * PATIENCE)
+        self.page.evaluate(FRAMES)
 
     def step_to(self, t: int) -> None:
         """By keys alone, ten steps or one at a time."""
-        while self.t != t:
-            far = 10 if abs(t - self.t) >= 10 else 1
-            goal = self.t + (far if t > self.t else -far)
-            self.press({10: "PageDown", 1: "ArrowRight", -10: "PageUp", -1: "ArrowLeft"}[goal - self.t])
-            self.reach(goal)
+        now = self.t
+        while now != t:
+            by = 10 if abs(t - now) >= 10 else 1
+            by = by if t > now else -by
+            self.press({10: "PageDown", 1: "ArrowRight", -10: "PageUp", -1: "ArrowLeft"}[by])
+            now += by
+            self.page.wait_for_function(SHOWS, arg=str(now), timeout=1000 * PATIENCE)
+        self.page.evaluate(FRAMES)
 
     def number(self, row: str, field: str, pane: int = 0) -> str:
         """A number of the table: of an object ("fixed") or of a channel ("walls", "all")."""

@@ -45,9 +45,10 @@ def retrace_targets(
     window's last step nothing is known beyond V: its c_tp1 must be 0 and its q_tp1 is not read.
     """
 
-    def body(G_tp1, step):
-        r, v, q, c = step
-        G = r + gamma * (v + c * (G_tp1 - q))
-        return G, G
+    # G_t = x_t + y_t G_{t+1} is linear, so that log2(T) passes over whole windows do what T steps in turn would.
+    x_t, y_t = r_t + gamma * (v_tp1 - c_tp1 * q_tp1), gamma * c_tp1
 
-    return lax.scan(body, jnp.zeros_like(r_t[0]), (r_t, v_tp1, q_tp1, c_tp1), reverse=True)[1]
+    def join(later: tuple[Array, Array], earlier: tuple[Array, Array]) -> tuple[Array, Array]:
+        return earlier[0] + earlier[1] * later[0], earlier[1] * later[1]
+
+    return lax.associative_scan(join, (x_t, y_t), reverse=True)[0]

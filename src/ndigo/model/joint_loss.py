@@ -4,7 +4,7 @@
 
 The weights are known before the pass, so each block of beliefs goes forward and straight back while its
 activations are still in the cache; automatic differentiation would write all of them to memory (K times 400 numbers
-a step) and read them again. On a GPU, which hides memory behind arithmetic, one block holds everything.
+a step) and read them again. On a GPU one block holds everything, or kernels do it where the shapes suit them.
 """
 
 from __future__ import annotations
@@ -17,32 +17,34 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from ndigo.model.predictors import Predictor, Read
+from ndigo.model.likelihood import Likelihood, Target
+from ndigo.model.open_loop_kernels import open_loop_gradient, suits
+from ndigo.model.predictors import Predictor, Unrolled
 
 ROWS = 320  # beliefs in a block, at most: enough for two cores to share a product, few enough to stay in the cache
 
 
 def weighted_loss(
-    read: Read,
+    likelihood: Likelihood,
     predictor: Predictor,
     b_n: Float[Array, "N D"],
     a_kn: Int[Array, "K N"],
-    targets_kn: Any,
+    target_kn: Target,
     weight_kn: Float[Array, "K N"],
 ) -> tuple[Float[Array, ""], Float[Array, "K N C"]]:
     """The weighted sum, and the losses by channel."""
-    loss_kn = predictor.ahead(b_n, a_kn, read, targets_kn)
+    loss_kn = predictor.ahead(b_n, a_kn, likelihood.nats, target_kn)
     return (loss_kn.sum(axis=-1) * weight_kn).sum(), loss_kn
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def joint_loss(read: Read, predictor: Predictor, b_n: Array, *rest: Any) -> tuple[Array, Array]:
+def joint_loss(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: Any) -> tuple[Array, Array]:
     """`weighted_loss` whose sum has a gradient; the losses by channel are numbers and have none."""
-    return weighted_loss(read, predictor, b_n, *rest)
+    return weighted_loss(likelihood, predictor, b_n, *rest)
 
 
-def _forward(read: Read, predictor: Predictor, b_n: Array, *rest: Any) -> Any:
-    learn = jax.value_and_grad(partial(weighted_loss, read), argnums=(0, 1), has_aux=True)
+def _forward(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: Any) -> Any:
+    learn = jax.value_and_grad(partial(weighted_loss, likelihood), argnums=(0, 1), has_aux=True)
     size = max(size for size in range(1, ROWS + 1) if len(b_n) % size == 0)
 
     def in_blocks(predictor: Predictor, b_n: Array, *rest: Any) -> Any:
@@ -57,7 +59,15 @@ def _forward(read: Read, predictor: Predictor, b_n: Array, *rest: Any) -> Any:
         loss_kn = jnp.moveaxis(loss_kn, 0, 1).reshape(loss_kn.shape[1], len(b_n), loss_kn.shape[-1])
         return (loss, loss_kn), (d_predictor, db_n.reshape(b_n.shape))
 
-    return lax.platform_dependent(predictor, b_n, *rest, cuda=learn, default=in_blocks)
+    on_gpu = partial(open_loop_gradient, likelihood) if has_kernels(likelihood, predictor, b_n) else learn
+    return lax.platform_dependent(predictor, b_n, *rest, cuda=on_gpu, default=in_blocks)
+
+
+def has_kernels(likelihood: Likelihood, predictor: Predictor, b_n: Array) -> bool:
+    if not isinstance(predictor, Unrolled) or predictor.from_belief is not None:
+        return False
+    hidden = predictor.decoder.hidden.weight
+    return suits(likelihood, predictor.gru.weight, hidden, predictor.from_action, len(b_n))
 
 
 def _cut(size: int, x_kn: Array) -> Array:
@@ -66,7 +76,7 @@ def _cut(size: int, x_kn: Array) -> Array:
     return jnp.moveaxis(x_kn.reshape(K, N // size, size, *rest), 1, 0)
 
 
-def _backward(read: Read, gradients: Any, d: tuple[Array, Array]) -> Any:
+def _backward(likelihood: Likelihood, gradients: Any, d: tuple[Array, Array]) -> Any:
     d_predictor, db_n = jax.tree.map(lambda x: (d[0] * x).astype(x.dtype), gradients)
     return d_predictor, db_n, None, None, None
 

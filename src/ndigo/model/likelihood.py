@@ -57,14 +57,14 @@ class Likelihood:
         # A comparison instead of a gather: its gradient is a product, not a scatter.
         hit = target.where[..., None] == jnp.arange(self.view**2 + 1)
         losses_one_hot = jax.nn.logsumexp(one_hot, axis=-1) - jnp.where(hit, one_hot, 0).sum(-1)
-        return self._merge(losses_binary, losses_one_hot)
+        return self.merge(jnp.concatenate([losses_binary, losses_one_hot], axis=-1))
 
     def probabilities(self, logits: Float[Array, "... O"]) -> Float[Array, "... V V C"]:
         """The chance that each cell of each channel is 1, for looking at predictions."""
         binary, one_hot = self._logits(logits)
         p_binary, p_one_hot = jax.nn.sigmoid(binary), jax.nn.softmax(one_hot)[..., :-1]
-        merged = self._merge(jnp.moveaxis(p_binary, -2, -1), jnp.moveaxis(p_one_hot, -2, -1))
-        return merged.reshape(*logits.shape[:-1], self.view, self.view, len(self.is_one_hot))
+        both = jnp.concatenate([jnp.moveaxis(p_binary, -2, -1), jnp.moveaxis(p_one_hot, -2, -1)], axis=-1)
+        return self.merge(both).reshape(*logits.shape[:-1], self.view, self.view, len(self.is_one_hot))
 
     def _logits(self, logits: Array) -> tuple[Array, Array]:
         num_binary, num_one_hot = self.is_one_hot.count(False), self.is_one_hot.count(True)
@@ -80,10 +80,9 @@ class Likelihood:
         binary, one_hot = self._indices
         return channels[..., np.array(binary, int), :], channels[..., np.array(one_hot, int), :]
 
-    def _merge(self, binary: Array, one_hot: Array) -> Array:
-        """Values of the binary and the one-hot channels, back in the world's order on the last axis."""
+    def merge(self, both: Array) -> Array:
+        """Values of the channels in the logits' order (binary ones first), back in the world's on the last axis."""
         order = [c for part in self._indices for c in part]
-        both = jnp.concatenate([binary, one_hot], axis=-1)
         return both if order == sorted(order) else both[..., np.argsort(order)]
 
     @property

@@ -51,7 +51,7 @@ class WorldModel(eqx.Module):
         per_pair = 1 / (jnp.maximum(T - jnp.arange(K), 1) * math.prod(streams))
         weight_kt = jnp.swapaxes(is_inside * per_pair.reshape(K, *(1,) * len(streams)), 0, 1)
         loss, loss_kt = joint_loss(  # pyright: ignore[reportGeneralTypeIssues] - custom_vjp hides its type
-            self.likelihood.nats,
+            self.likelihood,
             self.predictor,
             b_t[:-1].reshape(-1, b_t.shape[-1]),
             flat(shifted(window.a_t, K)),

@@ -155,7 +155,8 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
         # Adam works on one vector: sixty small kernels become one.
         flat, unravel = ravel_pytree(grads)
         flat_step, adam_state = adam.update(flat, state.adam)
-        steps = unravel(jnp.asarray(flat_step))
+        progress = jnp.minimum(state.step / config.learner_steps, 1)
+        steps = unravel(jnp.asarray(flat_step) * (1 - (1 - config.last_rate) * progress))
         params = jax.tree.map(
             lambda rate, old, step: jax.tree.map(lambda p, s: p - rate * s, old, step),
             rates,

@@ -1,0 +1,52 @@
+"""What the Pallas kernels share: how an array is cut among programs, and a product summed in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton as pallas_triton
+from jaxtyping import Array
+
+NUM_WARPS = 8
+
+
+def dot(a: Array, b: Array) -> Array:
+    """a b, summed in float32."""
+    return jnp.matmul(a, b, preferred_element_type=jnp.float32)
+
+
+def call_kernel(
+    kernel: Callable[..., None],
+    *,
+    rows: int,
+    inputs: Sequence[tuple[Array, bool]],
+    outputs: Sequence[tuple[tuple[int, ...], Any]],
+    interpret: bool,
+    num_warps: int = NUM_WARPS,
+) -> Any:
+    """Runs `kernel` once for every `rows` streams, which lie on the second-last axis of each array.
+
+    `inputs` are (array, whether it is cut; else each program gets it whole); `outputs` are (shape, type), all cut.
+    """
+    num_programs = next(array.shape[-2] for array, is_cut in inputs if is_cut) // rows
+
+    def spec(shape: tuple[int, ...], is_cut: bool) -> pl.BlockSpec:
+        if not is_cut:
+            return pl.BlockSpec(shape, lambda i: (0,) * len(shape))
+        before = (0,) * (len(shape) - 2)
+        return pl.BlockSpec((*shape[:-2], shape[-2] // num_programs, shape[-1]), lambda i: (*before, i, 0))
+
+    return pl.pallas_call(
+        kernel,
+        grid=(num_programs,),
+        in_specs=[spec(array.shape, is_cut) for array, is_cut in inputs],
+        out_specs=[spec(shape, True) for shape, _ in outputs],
+        out_shape=[jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in outputs],
+        compiler_params=pallas_triton.CompilerParams(num_warps=num_warps, num_stages=1),
+        interpret=interpret,
+        name=kernel.__qualname__.split(".")[0].strip("_"),
+    )(*(array for array, _ in inputs))
