@@ -21,7 +21,7 @@ discover: .venv/ready
 	$(BIN)/ndigo discover --minutes $(MINUTES)
 
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 lint: .venv/ready
 	$(BIN)/ruff check

@@ -161,7 +161,7 @@ def test_a_run_has_a_name_of_its_own_when_none_is_given(monkeypatch, tmp_path):
 
 
 def test_a_reward_of_ones_own_pays_by_channel(tmp_path):
-    run = train_tiny(tmp_path / "run", reward=custom_reward.reward, learner_steps=4)
+    run = train_tiny(tmp_path / "run", reward=custom_reward.reward)
     split = np.asarray(run.metrics()[-1]["learning"]["reward_c"])
     assert (split[:, 0] == 0).all()  # the first channel pays nothing
     assert (split[:, 1:] > 0).all()

@@ -27,6 +27,7 @@ TINY: dict[str, Any] = {
     "updates_per_round": 2,
     "replay_steps": 96,
     "learner_steps": 20,
+    "last_rate": 1.0,  # what is learned by a step is the same in a longer run
     "rounds_per_chunk": 2,
     "chunks_per_evaluation": 2,
     "evaluation_episodes": 3,

@@ -107,7 +107,7 @@ class Config:
 
 
 PRESETS: dict[str, Config] = {
-    "gpu": Config(last_rate=0.1, batch=32, agent_rate=2e-4, learner_steps=19_200),
+    "gpu": Config(last_rate=0.1, learner_steps=16_000),
     # One seed on two cores, in minutes: a smaller network that is trained more on what it saw.
     "cpu": Config(
         seeds=1,

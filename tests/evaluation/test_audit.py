@@ -13,6 +13,7 @@ from oracle.tiny import TWO_ROOMS
 
 from ndigo.agent import QNetwork
 from ndigo.cli import main
+from ndigo.commands import audit as audit_command
 from ndigo.config import preset
 from ndigo.evaluation.audit import Mind, acting, judge_policy, judge_seekers, seeker
 from ndigo.evaluation.glass_box import Probe
@@ -137,6 +138,18 @@ def test_agents_policy_is_greedy_in_its_own_network(mind):
         assert int(a_t) == int(mind.q.heads(h_t).argmax())
 
 
+def once(function):
+    """Gives its first answer to every call."""
+    answers = []
+
+    def ask(*arguments):
+        if not answers:
+            answers.append(function(*arguments))
+        return answers[0]
+
+    return ask
+
+
 @pytest.fixture
 def trained(mind, monkeypatch) -> Trained:
     """`ndigo audit here` finds the untrained networks."""
@@ -148,7 +161,9 @@ def trained(mind, monkeypatch) -> Trained:
     return trained
 
 
-def test_command_prints_tables_verdict_and_json_and_draws_the_figure(trained, judged, tmp_path, capsys):
+def test_command_prints_tables_verdict_and_json_and_draws_the_figure(trained, tmp_path, monkeypatch, capsys):
+    for name in ("judge_policy", "judge_seekers"):  # the same for both forms of what is said
+        monkeypatch.setattr(audit_command, name, once(getattr(audit_command, name)))
     words = ["audit", "here", "--episodes", "3", "--policy", "random", "--out", str(tmp_path / "figures" / "a.png")]
     assert main([*words, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,35 +13,38 @@ from random_windows import random_window
 
 from ndigo.errors import NdigoError
 from ndigo.model import WorldModel, init_world_model, make_likelihood
-from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
-from ndigo.types import Seen
+from ndigo.rewards import REWARDS, make_reward
+from ndigo.types import Paid, Seen, Window
 
 
-def tiny_model(reward: IntrinsicReward, seed: int = 0) -> WorldModel:
+@cache
+def tiny_model(num_ahead: int, predictor: str | None) -> WorldModel:
     return init_world_model(
-        jax.random.key(seed),
+        jax.random.key(0),
         shape=(3, 3, 2),
         num_actions=3,
         likelihood=make_likelihood("categorical", 3, ["binary", "one_hot"]),
-        predictor=None if reward.trains_belief else "open_loop",
-        num_ahead=max(3, reward.num_ahead),
+        predictor=predictor,
+        num_ahead=num_ahead,
         num_features=8,
         belief_size=4,
         num_hidden=8,
     )
 
 
-def pay(reward: IntrinsicReward, window):
-    model = tiny_model(reward)
+@cache
+def paying(name: str) -> Callable[[Window], Paid]:
+    """Pays a window; compiled once for all tests."""
+    reward = make_reward(name)
+    model = tiny_model(max(3, reward.num_ahead), None if reward.trains_belief else "open_loop")
     params, memory = reward.init(jax.random.key(1), model), reward.remember(model)
-    return jax.jit(lambda window: reward.pay(params, memory, model, model.look(window)))(window)
+    return jax.jit(lambda window: reward.pay(params, memory, model, model.look(window)))
 
 
 @pytest.mark.parametrize("name", REWARDS)
 def test_every_reward_pays_every_step_of_every_stream(name):
-    reward = make_reward(name)
-    T = reward.num_ahead + 3
-    paid = pay(reward, random_window(jax.random.key(2), T=T, streams=(2,)))
+    T = make_reward(name).num_ahead + 3
+    paid = paying(name)(random_window(jax.random.key(2), T=T, streams=(2,)))
     assert paid.r_t.shape == paid.is_known.shape == (T, 2)
     assert paid.is_known.dtype == bool
     assert paid.loss.shape == ()
@@ -50,10 +56,9 @@ def test_every_reward_pays_every_step_of_every_stream(name):
 
 @pytest.mark.parametrize("name", REWARDS)
 def test_no_reward_reads_the_truth(name):
-    reward = make_reward(name)
-    window = random_window(jax.random.key(2), T=reward.num_ahead + 3)
+    window = random_window(jax.random.key(2), T=make_reward(name).num_ahead + 3, streams=(2,))
     scrambled = type(window)(**(vars(window) | {"cells": window.cells * 0 - 7}))
-    jax.tree.map(np.testing.assert_array_equal, pay(reward, window), pay(reward, scrambled))
+    jax.tree.map(np.testing.assert_array_equal, paying(name)(window), paying(name)(scrambled))
 
 
 def test_prediction_error_is_the_loss_one_step_ahead():
@@ -66,9 +71,8 @@ def test_prediction_error_is_the_loss_one_step_ahead():
 
 
 def test_random_pays_nothing_and_acts_at_random():
-    reward = make_reward("random")
-    assert reward.acts_at_random
-    np.testing.assert_array_equal(pay(reward, random_window(jax.random.key(0), T=6)).r_t, 0)
+    assert make_reward("random").acts_at_random
+    np.testing.assert_array_equal(paying("random")(random_window(jax.random.key(0), T=6)).r_t, 0)
 
 
 @pytest.mark.parametrize("name", ["random", "pe", "pg", "icm", "ndigo-7", "ndigo-40", "ndigo-sum", "ig", "ig-4"])

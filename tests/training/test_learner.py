@@ -13,7 +13,7 @@ import pytest
 from random_windows import random_window
 
 from ndigo.agent import q_loss
-from ndigo.config import preset
+from ndigo.config import Config, preset
 from ndigo.evaluation.glass_box import discovery_loss
 from ndigo.model import prediction_loss
 from ndigo.rewards import REWARDS, make_reward
@@ -68,9 +68,9 @@ def batch(seed: int = 0, start: int = 0):
 
 
 @cache
-def learner_of(reward: str) -> Learner:
+def learner_of(reward: str, config: Config = CONFIG) -> Learner:
     """Compiled once for all tests."""
-    learner = make_learner(CONFIG, tiny_world(), make_reward(reward))
+    learner = make_learner(config, tiny_world(), make_reward(reward))
     return Learner(init=jax.jit(learner.init), loss=learner.loss, update=jax.jit(learner.update))
 
 
@@ -152,9 +152,9 @@ def test_each_part_steps_at_its_own_rate():
 @pytest.mark.parametrize(("step", "share"), [(0, 1), (50, 0.6), (100, 0.2), (300, 0.2)])
 def test_the_rates_fall_in_a_line_to_their_last_share(step, share):
     config = dataclasses.replace(CONFIG, last_rate=0.2, learner_steps=100)
-    learner = make_learner(config, tiny_world(), make_reward("random"))
-    before = eqx.tree_at(lambda s: s.step, jax.jit(learner.init)(jax.random.key(0)), jnp.int32(step))
-    after, _ = jax.jit(learner.update)(jax.random.key(1), before, batch())
+    learner = learner_of("random", config)
+    before = eqx.tree_at(lambda s: s.step, learner.init(jax.random.key(0)), jnp.int32(step))
+    after, _ = learner.update(jax.random.key(1), before, batch())
     old, new = before.params.probe, after.params.probe
     moved = max(float(jnp.abs(a - b).max()) for a, b in zip(*map(jax.tree.leaves, (old, new)), strict=True))
     assert moved == pytest.approx(share * config.probe_rate, rel=0.01)

@@ -18,7 +18,7 @@ from ndigo.cli import main
 from ndigo.errors import NdigoError
 from ndigo.storage import checkpoint, run_folder
 from ndigo.storage.run_folder import WriteError
-from ndigo.training import run as run_module
+from ndigo.training.divergence import refuse_bad_numbers
 
 
 def steps(run: Path) -> list[int]:
@@ -100,15 +100,15 @@ def test_ctrl_c_ends_the_chunk_saves_and_says_how_to_continue(finished, tmp_path
 
 
 def test_sigterm_in_a_chunk_ends_it_with_an_evaluation_and_a_checkpoint(finished, tmp_path, monkeypatch, capsys):
-    run, real = tmp_path / "run", run_module.refuse_bad_numbers
+    run = tmp_path / "run"
 
-    def refuse_bad_numbers(numbers, step):
+    def terminated(numbers, step):
         if step == 12:  # computed, and neither looked at nor written
             signal.raise_signal(signal.SIGTERM)
-        real(numbers, step)
+        refuse_bad_numbers(numbers, step)
 
     with monkeypatch.context() as patch:
-        patch.setattr(run_module, "refuse_bad_numbers", refuse_bad_numbers)
+        patch.setattr("ndigo.training.run.refuse_bad_numbers", terminated)
         assert main(["train", WORLD, *FLAGS, "--reward", "ndigo-1", "--out", str(run)]) == 143
     out, err = capsys.readouterr()
     assert err == ""

@@ -115,6 +115,7 @@ def imagine(x_kn: Array, table: Array, weight: Array, h_0: Array, interpret: boo
         inputs=[(x_kn, True), (table, False), (weight, False), (h_0, True)],
         outputs=[((K, N, D), weight.dtype)],
         interpret=interpret,
+        num_warps=4,
     )[0]
 
 

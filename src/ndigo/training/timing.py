@@ -23,7 +23,7 @@ from ndigo.config import Config
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.floor import Rates, measure_rates, update_floor
-from ndigo.training.trainer import Trainer, TrainState, make_trainer
+from ndigo.training.trainer import Trainer, TrainState, make_trainer, side_by_side
 from ndigo.worlds import World
 
 
@@ -148,7 +148,7 @@ def _parts(
 
 
 def _forward(part: Callable[..., Any], *inputs: Any) -> Callable[[], Any]:
-    run = jax.jit(jax.vmap(part))
+    run = jax.jit(jax.vmap(part), compiler_options=side_by_side())
     return lambda: run(*inputs)
 
 
