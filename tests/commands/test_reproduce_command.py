@@ -58,12 +58,7 @@ def test_a_cell_is_paused_resumed_kept_and_compared(small_recipe, tmp_path, caps
     assert "from step 4 on" in out
     assert "at the pace it has had" in out
     assert "kept as cells/exp1-ndigo-1; there was none to compare with" in out
-    assert sorted(os.listdir("cells/exp1-ndigo-1")) == [
-        "agent.safetensors",
-        "config.json",
-        "metrics.jsonl.gz",
-        "result.json",
-    ]
+    assert sorted(os.listdir("cells/exp1-ndigo-1")) == ["config.json", "metrics.jsonl.gz", "result.json"]
     assert list(find_cells(tmp_path / "cells")) == [CELL]
 
     # What the cell holds is what the run's last checkpoint does, over all its seeds.
@@ -72,7 +67,9 @@ def test_a_cell_is_paused_resumed_kept_and_compared(small_recipe, tmp_path, caps
     expected = np.asarray(run.evaluate(5, 1_000_000).discovery_loss, float).mean(axis=1)
     np.testing.assert_allclose(cell.result["evaluation"]["discovery_loss"], expected, rtol=1e-4)
     assert (cell.result["learner_steps"], cell.result["world_steps"]) == (8, 96)
-    assert ndigo.load("cells/exp1-ndigo-1/agent.safetensors").config == run.config
+    assert cell.agent is not None
+    assert ndigo.load(cell.agent).config == run.config
+    assert cell.agent == tmp_path / "agents" / "exp1-ndigo-1.safetensors"
     tracked = np.array(cell.result["tracking"]["steps"])
     visits = np.array(cell.result["evaluation"]["visits"])
     np.testing.assert_allclose(tracked[:, :, 0], 5 * visits, atol=0.1)  # age 0: in view

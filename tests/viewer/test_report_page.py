@@ -22,7 +22,8 @@ def path(tmp_path_factory):
     for reward, factor in (("ndigo-4", 1), ("icm", 12)):
         choose = {key: x * factor if key[0] == "discovery_loss" else x for key, x in NUMBERS.items()}
         make_up(root / "cells", Cell("exp1", reward), lambda *key, choose=choose: choose.get(key))
-    shutil.copy(SHIPPED, root / "cells" / "exp1-ndigo-4" / "agent.safetensors")
+    (root / "agents").mkdir()
+    shutil.copy(SHIPPED, root / "agents")
     words = ["report", "--paper", "--cells", str(root / "cells"), "--out", str(root / "out")]
     assert main([*words, "--html", str(root / "page.html")]) == 0
     return root / "page.html"

@@ -25,7 +25,7 @@ from ndigo.experiments import find_experiment, plan
 from ndigo.experiments.plan import CELLS, Cell, departures, find_cell, recipe
 from ndigo.report.cells import compared, find_cells, measured
 from ndigo.report.tables import comparison, row
-from ndigo.storage.cells import CellFolder, copy_cell, load_cell
+from ndigo.storage.cells import CellFolder, load_cell, ship_cell
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.cell import finish
 from ndigo.training.cost import disk_bytes, known_pace, time_round
@@ -220,7 +220,7 @@ def _close(job: Job, made: Run, cells: Path, shipped: dict[Cell, CellFolder]) ->
         print(compared(measured(job.cell, folder), measured(job.cell, shipped[job.cell])))
         print(f"yours: {folder.path}; the shipped one is left as it is")
     else:
-        copy_cell(folder.path, cells / job.cell.name)
+        ship_cell(folder.path, cells / job.cell.name)
         print(f"kept as {cells / job.cell.name}; there was none to compare with")
 
 

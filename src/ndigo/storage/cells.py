@@ -5,7 +5,8 @@
     metrics.jsonl.gz   learning curves, thinned (`thin`)
     agent.safetensors  the median seed's agent, where it is kept
 
-A folder is written under a temporary name and renamed: it is whole or absent.
+A folder is written under a temporary name and renamed: it is whole or absent. A shipped cell's agent lies in a folder
+beside all cells', under the cell's name: results/cells/exp1-icm, results/agents/exp1-icm.safetensors.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class CellFolder:
 
     @property
     def agent(self) -> Path | None:
-        path = self.path / AGENT
-        return path if path.exists() else None
+        places = self.path / AGENT, shipped_agent(self.path)
+        return next((path for path in places if path.exists()), None)
 
 
 def thin(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -91,13 +92,21 @@ def save_cell(
     return load_cell(path)
 
 
-def copy_cell(source: Path, path: Path) -> None:
-    """The same folder at another place, whole or not at all."""
+def shipped_agent(path: Path) -> Path:
+    """Where the agent of the cell that is shipped as `path` lies."""
+    return path.absolute().parent.parent / "agents" / f"{path.name}.safetensors"
+
+
+def ship_cell(source: Path, path: Path) -> None:
+    """The cell in its place among the shipped ones, whole or not at all; its agent first, beside them."""
     temporary = path.with_name(f".{path.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     make_folder(path.parent)
     try:
-        shutil.copytree(source, temporary)
+        if (source / AGENT).exists():
+            make_folder(shipped_agent(path).parent)
+            write_whole(shipped_agent(path), (source / AGENT).read_bytes())
+        shutil.copytree(source, temporary, ignore=shutil.ignore_patterns(AGENT))
         _put(temporary, path)
     except OSError as error:
         raise WriteError(f"cannot write {path}: {error.strerror or error}") from None
