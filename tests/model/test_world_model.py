@@ -61,7 +61,7 @@ def test_entry_t_k_compares_the_belief_at_t_and_the_action_before_t_plus_k_with_
 
     step = per_stream(jnp.arange(T + 1))
     loss_tk = index_model(num_ahead).losses(
-        step[:-1, ..., None].astype(jnp.float32), step[:-1], step[1:, ..., None, None, None]
+        step[:-1, ..., None].astype(jnp.float32), step[:-1], step[1:, ..., None, None, None], num_ahead
     )
     assert loss_tk.shape == (T, num_ahead, *streams, 1)
     for t in range(T):
@@ -107,6 +107,13 @@ def test_table_of_a_window_equals_one_prediction_at_a_time(predictor):
             walls = -np.log(np.where(o[..., 0] == 1, p[..., 0], 1 - p[..., 0])).sum()
             chance = p[..., 1][o[..., 1] == 1].sum() if o[..., 1].any() else 1 - p[..., 1].sum()
             np.testing.assert_allclose(seen.loss_tk[t, k - 1], [walls, -np.log(chance)], rtol=1e-4)
+
+
+@pytest.mark.parametrize("predictor", PREDICTORS)
+def test_a_narrower_table_is_the_start_of_the_whole_one(predictor):
+    model, window = real_model(predictor), random_window(jax.random.key(1), T=T)
+    narrow, whole = jax.jit(lambda window: (table(model.look(window, 2)), table(model.look(window))))(window)
+    np.testing.assert_allclose(narrow, whole[:, :2], rtol=1e-5)
 
 
 def test_a_batch_of_windows_is_looked_at_as_each_alone():

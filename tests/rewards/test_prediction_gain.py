@@ -20,7 +20,7 @@ class NumberedModel(eqx.Module):
 
     num_updates: Array
 
-    def look(self, window) -> Seen:
+    def look(self, window, num_ahead=None) -> Seen:
         loss_t = 100.0 * jnp.arange(T) - 10 * self.num_updates
         table = jnp.stack([loss_t, jnp.full(T, jnp.nan)], axis=1)[..., None]  # nobody may read k = 2
         return Seen(window=window, z_t=jnp.zeros(T + 1), b_t=jnp.zeros(T + 1), loss_tk=table)

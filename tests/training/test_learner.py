@@ -16,9 +16,9 @@ from ndigo.agent import q_loss
 from ndigo.config import Config, preset
 from ndigo.evaluation.glass_box import discovery_loss
 from ndigo.model import prediction_loss
-from ndigo.rewards import REWARDS, make_reward
+from ndigo.rewards import REWARDS, make_reward, table
 from ndigo.training.learner import Learner, every, make_learner, num_offsets
-from ndigo.types import Truth
+from ndigo.types import Truth, ahead
 from ndigo.worlds import Channel, World
 
 T, CELLS = 6, (2, 3)
@@ -172,6 +172,19 @@ def test_prediction_gain_keeps_the_model_that_paid():
     states = run("pg", [batch(i) for i in range(5)])
     for step, kept in enumerate([0, 0, 1, 1, 3, 3]):
         assert is_equal(states[step].memory, states[kept].params.model), f"after {step} updates"
+
+
+def test_prediction_gain_is_paid_in_float32_where_the_rest_is_bfloat16():
+    learner = make_learner(dataclasses.replace(CONFIG, precision="bfloat16"), tiny_world(), make_reward("pg"))
+    update, window = jax.jit(learner.update), batch(9)
+    state = jax.jit(learner.init)(jax.random.key(0))
+    for i in range(2):
+        state, _ = update(jax.random.key(i), state, batch(i))
+    old, now = (ahead(table(model.look(window)), 1) for model in (state.memory, state.params.model))
+    _, numbers = update(jax.random.key(2), state, window)
+    expected = (old - now).sum(axis=-1).mean()
+    assert abs(float(expected)) > 1e-6
+    assert float(numbers.reward) == pytest.approx(float(expected), rel=0.01)
 
 
 def test_random_trains_the_model_and_the_probe_but_no_policy():

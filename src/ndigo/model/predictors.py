@@ -58,16 +58,16 @@ class Separate(eqx.Module):
     output_bias: Float[Array, "K O"]
 
     def ahead(self, b_t, a_kt, read, targets_kt):
-        K, num_actions = self.from_actions.shape[:2]
-        if a_kt.shape[0] != K:
-            raise ValueError(f"{a_kt.shape[0]} actions for {K} separate predictors")
+        K, num_actions = len(a_kt), self.from_actions.shape[1]
+        if len(self.from_actions) < K:
+            raise ValueError(f"{K} actions for {len(self.from_actions)} separate predictors")
         is_past = jnp.tri(K).T[:, None, :, None]  # action j counts for predictor k > j
         one_hot = jax.nn.one_hot(a_kt, num_actions, dtype=self.bias.dtype)
-        seen = jnp.einsum("j...a,jakf->k...f", one_hot, self.from_actions * is_past)
-        hidden = jnp.einsum("...d,dkf->k...f", b_t.astype(self.bias.dtype), self.from_belief) + seen
-        hidden = jax.nn.relu(hidden + _over_streams(self.bias, hidden))
-        logits = jnp.einsum("k...f,kfo->k...o", hidden, self.output, preferred_element_type=jnp.float32)
-        return read(logits + _over_streams(self.output_bias, logits), targets_kt)
+        seen = jnp.einsum("j...a,jakf->k...f", one_hot, self.from_actions[:K, :, :K] * is_past)
+        hidden = jnp.einsum("...d,dkf->k...f", b_t.astype(self.bias.dtype), self.from_belief[:, :K]) + seen
+        hidden = jax.nn.relu(hidden + _over_streams(self.bias[:K], hidden))
+        logits = jnp.einsum("k...f,kfo->k...o", hidden, self.output[:K], preferred_element_type=jnp.float32)
+        return read(logits + _over_streams(self.output_bias[:K], logits), targets_kt)
 
 
 def _over_streams(bias: Float[Array, "K F"], like: Float[Array, "K ... F"]) -> Array:

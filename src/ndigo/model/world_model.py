@@ -30,11 +30,13 @@ class WorldModel(eqx.Module):
     likelihood: Likelihood = eqx.field(static=True)
     num_ahead: int = eqx.field(static=True)  # K
 
-    def look(self, window: Window) -> Seen:
-        """Beliefs after each frame of the window and, with a predictor, the table of losses."""
+    def look(self, window: Window, num_ahead: int | None = None) -> Seen:
+        """Beliefs after each frame of the window and, with a predictor, the table of losses, K or `num_ahead` wide."""
         z_t = self.core.encoder(window.o_t)
         b_t = self.core.unroll(z_t, window.a_tm1, window.belief)
-        loss_tk = None if self.predictor is None else self.losses(b_t[:-1], window.a_t, window.o_t[1:])
+        loss_tk = None
+        if self.predictor is not None:
+            loss_tk = self.losses(b_t[:-1], window.a_t, window.o_t[1:], num_ahead or self.num_ahead)
         return Seen(window=window, z_t=z_t, b_t=b_t, loss_tk=loss_tk)
 
     def learn(self, window: Window) -> tuple[Float[Array, ""], Seen]:
@@ -62,11 +64,10 @@ class WorldModel(eqx.Module):
         return loss, Seen(window=window, z_t=z_t, b_t=b_t, loss_tk=jnp.where(is_inside[..., None], loss_tk, 0.0))
 
     def losses(
-        self, b_t: Float[Array, "T *B D"], a_t: Int[Array, "T *B"], o_tp1: UInt8[Array, "T *B V V C"]
+        self, b_t: Float[Array, "T *B D"], a_t: Int[Array, "T *B"], o_tp1: UInt8[Array, "T *B V V C"], K: int
     ) -> Float[Array, "T K *B C"]:
         """L_{t+k|t} by channel; 0 where t+k lies beyond the window."""
         assert self.predictor is not None
-        K = self.num_ahead
         target_kt = jax.tree.map(lambda x: shifted(x, K), self.likelihood.target(o_tp1))
         loss_kt = self.predictor.ahead(b_t, shifted(a_t, K), self.likelihood.nats, target_kt)
         loss_tk = jnp.swapaxes(loss_kt, 0, 1)

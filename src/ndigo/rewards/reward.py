@@ -45,7 +45,7 @@ class IntrinsicReward:
     num_ahead: int = 1  # how far into the table it looks: K is at least this
     trains_belief: bool = False  # True: the belief learns from Paid.loss and nothing is predicted
     acts_at_random: bool = False  # True: no policy is learned
-    needs_float32: bool = False  # True: a difference so small that bfloat16's rounding would drown it
+    needs_float32: bool = False  # True: paid by float32 models; bfloat16's rounding would drown a small difference
 
     @property
     def reads_table_alone(self) -> bool:

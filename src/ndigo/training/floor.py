@@ -48,7 +48,7 @@ def update_floor(config: Config, world: World, reward: IntrinsicReward, num_para
     """One update of all seeds."""
     V, _, C = world.shape
     D, Z, F, W = config.belief_size, config.num_features, config.num_filters, (V + 1) // 2
-    size = 4 if reward.needs_float32 or config.precision == "float32" else 2
+    size = 4 if config.precision == "float32" else 2
     frames, steps = config.batch * (config.window + 1), config.batch * config.window
 
     def layers(rows: int, *shapes: tuple[int, int, int], learns: bool = True) -> Cost:

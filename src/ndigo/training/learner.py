@@ -76,7 +76,6 @@ class Learner:
 def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learner:
     likelihood = make_likelihood(config.likelihood, world.shape[0], [c.kind for c in world.channels])
     num_objects = 0 if world.truth is None else len(world.objects)
-    precision = "float32" if reward.needs_float32 else config.precision
     adam = optax.scale_by_adam()
     rates = Params(model=config.model_rate, reward=config.model_rate, q=config.agent_rate, probe=config.probe_rate)  # type: ignore[arg-type]
 
@@ -117,12 +116,17 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
         )
 
     def loss(params: Params, target: QNetwork, memory: Any, window: Window, offset: Int[Array, ""]):
-        params, target, memory = lower((params, target, memory), precision)
+        exact = lax.stop_gradient(params), memory
+        params, target, memory = lower((params, target, memory), config.precision)
         if params.model.predictor is None:
             model_loss, seen = jnp.float32(0.0), params.model.look(window)
         else:
             model_loss, seen = params.model.learn(window)
-        paid = reward.pay(params.reward, memory, params.model, seen)
+        if reward.needs_float32 and config.precision != "float32":
+            paying, memory = exact
+            paid = reward.pay(paying.reward, memory, paying.model, paying.model.look(window, reward.num_ahead))
+        else:
+            paid = reward.pay(params.reward, memory, params.model, seen)
         agent_loss = jnp.float32(0.0)
         if not reward.acts_at_random:
             agent_loss = q_loss(

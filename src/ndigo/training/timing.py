@@ -108,8 +108,7 @@ def _parts(
     keys = jax.random.split(jax.random.key(1), config.seeds)
     sample = jax.jit(jax.vmap(trainer.sample))
     window = sample(keys, state.rows)
-    precision = "float32" if reward.needs_float32 else config.precision
-    params, memory = lower((state.learner.params, state.learner.memory), precision)
+    params, memory = lower((state.learner.params, state.learner.memory), config.precision)
     seen = jax.jit(jax.vmap(lambda p, w: p.model.look(w)))(params, window)
     q_t = jax.jit(jax.vmap(lambda p, w: p.q.unroll(w)))(params, window)
 
