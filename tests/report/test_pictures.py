@@ -122,8 +122,9 @@ def test_a_film_shows_the_past_alone_and_every_frame_has_one_even_size(recorded)
 
 
 def test_a_film_says_whose_it_is(recorded):
-    assert title_of(recorded, 1) == "ndigo-4, seed 3 in exp1"
-    numbered = dataclasses.replace(recorded, meta=recorded.meta | {"first_episode": 5, "episode_seed": 7})
+    labelled = dataclasses.replace(recorded, meta=recorded.meta | {"label": "ndigo-4, seed 3"})
+    assert title_of(labelled, 1) == "ndigo-4, seed 3 in exp1"
+    numbered = dataclasses.replace(labelled, meta=labelled.meta | {"first_episode": 5, "episode_seed": 7})
     assert title_of(numbered, 1) == "ndigo-4, seed 3 in exp1, episode 6 of seed 7"
 
 

@@ -86,11 +86,11 @@ def test_agents_and_episodes_are_chosen_and_compared(watch, path, recorded):
     assert page.page.get_by_role("button", name="Take the wheel").count() == 0
 
 
-def test_the_file_is_small_and_names_no_other_place(path):
+def test_the_file_is_small_and_names_no_other_place(path, recorded):
     text = path.read_text()
     assert len(text) < 500_000
     assert re.findall(r"https?://[^\s\"')]*", text) == ["http://www.w3.org/2000/svg"]  # a name, not an address
-    assert "<title>ndigo: ndigo-4, seed 3; other &lt;b&gt;</title>" in text
+    assert f"<title>ndigo: {recorded.meta['label']}; other &lt;b&gt;</title>" in text
     assert [file.name for file in path.parent.iterdir()] == ["page.html"]
 
 
