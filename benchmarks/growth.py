@@ -27,7 +27,7 @@ from ndigo.experiments import EXPERIMENTS
 from ndigo.rewards import make_reward
 from ndigo.training.learner import make_learner
 from ndigo.training.timing import timed
-from ndigo.training.trainer import make_trainer
+from ndigo.training.trainer import make_trainer, side_by_side
 
 COUNTS: dict[str, tuple[int, ...]] = {
     "seeds": (1, 2, 5, 10, 20, 40),
@@ -59,7 +59,7 @@ def update_ms(config: Config, repeats: int) -> list[float]:
     collected = jax.jit(jax.vmap(trainer.collect))(keys, state.learner.params)
     rows = Rows(windows=collected, num_added=jnp.full(config.seeds, collected.start.shape[1]))
     window = jax.jit(jax.vmap(trainer.sample))(keys, rows)
-    update = jax.jit(jax.vmap(learner.update))
+    update = jax.jit(jax.vmap(learner.update), compiler_options=side_by_side())
     return [timed(lambda: update(keys, state.learner, window), 1).ms for _ in range(repeats)]
 
 

@@ -54,7 +54,7 @@ class Config:
     """Adam's step for the probe (ours; paper 5e-4)."""
     last_rate: float = 1.0
     """What the three rates end at, as a share of themselves: they fall in a line over the learner steps (ours: 0.1 with
-    `gpu`, which settles policies that else come and go; paper: constant)."""
+    `gpu` and `cpu`, which settles policies that else come and go; paper: constant)."""
     batch: int = 64
     """Windows in a learner step (ours; paper 256)."""
     window: int = 100
@@ -118,12 +118,14 @@ PRESETS: dict[str, Config] = {
         num_features=64,
         predictor_hidden=64,
         head_hidden=64,
-        model_rate=2e-3,
+        probe_rate=4e-3,
+        last_rate=0.1,
         target_period=200,
         batch=16,
+        probe_stride=2,
         actors=16,
         updates_per_round=16,
-        replay_steps=200_000,
+        learner_steps=10_000,
         rounds_per_chunk=4,
         chunks_per_evaluation=4,
     ),

@@ -71,7 +71,8 @@ def run(args: Arguments) -> None:
     console.print(comparison(rows, experiment))
     print("A located object pays nothing when it is seen again: look at the first visit and the discovery loss.")
     print(f"curves: {draw_curves([RunFolder(run.path)], run.path / 'curves.png')}")
-    print(f"to go on: ndigo train --resume {run.path}")
+    if run.outcome.why != "finished":
+        print(f"to go on: ndigo train --resume {run.path}")
 
 
 def walker_row(args: Arguments) -> Row:
