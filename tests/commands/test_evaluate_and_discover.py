@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import numpy as np
@@ -48,8 +49,8 @@ def test_an_agents_file_evaluates_like_its_run(exp1_run, tmp_path, capsys):
 
 def test_discover_shows_the_shipped_agent_first_and_then_trains_one(exp1_run, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    settings = {name: value for name, value in SMALL.items() if name != "preset"} | {"learner_steps": 1000}
-    monkeypatch.setitem(ndigo.PRESETS, "cpu", ndigo.Config(**settings))
+    small = ndigo.Config(**{k: v for k, v in SMALL.items() if k != "preset"})
+    monkeypatch.setitem(ndigo.PRESETS, "cpu", dataclasses.replace(small, learner_steps=1000))
     exp1_run.export_agent(tmp_path / "results" / "agents" / "exp1-ndigo-4.safetensors")
     assert main(["discover", "--minutes", "0.00001", "--episodes", "5", "--out", "run"]) == 0
     out = capsys.readouterr().out
