@@ -20,7 +20,8 @@ def from_module(spec: str, what: str, kind: type[T]) -> T:
     try:
         found: Any = getattr(importlib.import_module(module_name), attribute)
     except (ImportError, ValueError) as error:  # ValueError: an empty module name
-        raise NdigoError(f"{what} {spec!r}: cannot import {module_name!r} ({error}); run from the folder it lies in, or name that in PYTHONPATH") from None
+        hint = "run from the folder it lies in, or name that in PYTHONPATH"
+        raise NdigoError(f"{what} {spec!r}: cannot import {module_name!r} ({error}); {hint}") from None
     except AttributeError:
         raise NdigoError(f"{what} {spec!r}: module {module_name} has no {attribute!r}") from None
     record: Any = found if isinstance(found, kind) or not callable(found) else found()
