@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import LogLocator
 
 from ndigo.agent import Rows
 from ndigo.api import default_preset
@@ -101,6 +102,10 @@ def draw(told: dict[str, Any], about: dict[str, Any], path: Path) -> None:
         fit = found["at_one_ms"] * counts ** found["exponent"]
         ax.plot(counts, fit, color="#d55e00", label=f"count^{found['exponent']:.2f}")
         ax.set(xscale="log", yscale="log", xlabel=name, ylabel="ms", title=TITLES[name])
+        ax.set_xticks(counts, [f"{count:,.0f}" for count in counts], fontsize=8)
+        ax.minorticks_off()
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_formatter("{x:,.0f}")
         ax.title.set_fontsize(9)
         ax.legend(frameon=False)
     figure.suptitle(f"{about['device']}, preset {about['preset']}, jax {about['jax']}", fontsize=9)
