@@ -77,7 +77,7 @@ class Config:
     """Learner steps after each round of one episode per actor (ours)."""
     replay_steps: int = 1_000_000
     """Steps the replay holds for each seed (paper)."""
-    learner_steps: int = 40_000
+    learner_steps: int = 16_000
     """Length of the run in learner steps (ours)."""
 
     rounds_per_chunk: int = 20
@@ -107,7 +107,7 @@ class Config:
 
 
 PRESETS: dict[str, Config] = {
-    "gpu": Config(last_rate=0.1, learner_steps=16_000),
+    "gpu": Config(last_rate=0.1),
     # One seed on two cores, in minutes: a smaller network that is trained more on what it saw.
     "cpu": Config(
         seeds=1,

@@ -49,7 +49,7 @@ class Arguments:
     seed: int = 0
     """Same seed, same episodes."""
     out: Path | None = None
-    """The figure; without it audit.png in the run's folder, or AGENT-audit.png beside the agent."""
+    """The figure; without it audit.png in the run's folder, or runs/AGENT-audit.png."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print numbers and verdict as JSON, and nothing else."""
 
@@ -135,7 +135,7 @@ def whose(policy: str, trained: Trained | None, episodes: int) -> str:
 
 def figure_path(args: Arguments) -> Path:
     path = Path(args.path)
-    return args.out or (path / "audit.png" if path.is_dir() else path.with_name(f"{path.stem}-audit.png"))
+    return args.out or (path / "audit.png" if path.is_dir() else Path("runs") / f"{path.stem}-audit.png")
 
 
 def pay_table(audit: Audit) -> Table:

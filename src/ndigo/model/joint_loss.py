@@ -18,8 +18,8 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from ndigo.model.likelihood import Likelihood, Target
-from ndigo.model.open_loop_kernels import open_loop_gradient, suits
-from ndigo.model.predictors import Predictor, Unrolled
+from ndigo.model.open_loop_kernels import has_kernels, open_loop_gradient
+from ndigo.model.predictors import Predictor
 
 ROWS = 320  # beliefs in a block, at most: enough for two cores to share a product, few enough to stay in the cache
 
@@ -61,13 +61,6 @@ def _forward(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: An
 
     on_gpu = partial(open_loop_gradient, likelihood) if has_kernels(likelihood, predictor, b_n) else learn
     return lax.platform_dependent(predictor, b_n, *rest, cuda=on_gpu, default=in_blocks)
-
-
-def has_kernels(likelihood: Likelihood, predictor: Predictor, b_n: Array) -> bool:
-    if not isinstance(predictor, Unrolled) or predictor.from_belief is not None:
-        return False
-    hidden = predictor.decoder.hidden.weight
-    return suits(likelihood, predictor.gru.weight, hidden, predictor.from_action, len(b_n))
 
 
 def _cut(size: int, x_kn: Array) -> Array:

@@ -25,6 +25,7 @@ from jaxtyping import Array, Float, Int
 
 from ndigo.kernels import call_kernel, dot
 from ndigo.model.likelihood import Likelihood, Target
+from ndigo.model.predictors import Predictor, Unrolled
 
 ROWS = 64  # beliefs in one program
 ROWS_BACK = 32  # on the way back, whose gates and gradients would not fit the registers otherwise
@@ -33,21 +34,23 @@ WIDTH = 32  # logits of a channel, the rest empty
 SIZES = (32, 64, 128, 256)  # of states and hidden layers: tiles are powers of 2
 
 
-def suits(likelihood: Likelihood, weight: Array, hidden: Array, table: Array, num_beliefs: int) -> bool:
-    """Whether the kernels take these shapes and types."""
+def has_kernels(likelihood: Likelihood, predictor: Predictor, b_n: Array) -> bool:
+    """Whether they take this predictor, with its shapes and types."""
     return (
-        weight.dtype == jnp.bfloat16
-        and weight.shape[0] in SIZES
-        and hidden.shape[1] in SIZES
-        and table.shape[0] <= TABLE
+        isinstance(predictor, Unrolled)
+        and predictor.from_belief is None
+        and predictor.gru.weight.dtype == jnp.bfloat16
+        and predictor.gru.weight.shape[0] in SIZES
+        and predictor.decoder.hidden.weight.shape[1] in SIZES
+        and len(predictor.from_action) <= TABLE
         and likelihood.view**2 < WIDTH
-        and num_beliefs % ROWS == 0
+        and len(b_n) % ROWS == 0
     )
 
 
 def open_loop_gradient(
     likelihood: Likelihood,
-    predictor: Any,
+    predictor: Unrolled,
     b_n: Float[Array, "N D"],
     a_kn: Int[Array, "K N"],
     target_kn: Target,
@@ -181,9 +184,10 @@ def decode(
     output: tuple[Array, Array],
     interpret: bool = False,
 ) -> tuple[Array, ...]:
-    """Losses [N, C]; then what the gradients are made of: the hidden layer, and the weighted sum's gradients in the
+    """Losses [N, C], and what the gradients are made of.
 
-    logits (tiled), in the hidden layer, in h_n, and in both biases (one row a program, to be summed).
+    That is the hidden layer, and the weighted sum's gradients in the logits (tiled), in the hidden layer, in h_n, and
+    in both biases (one row a program, to be summed).
     """
     N, D = h_n.shape
     F, C = hidden[0].shape[1], code_n.shape[1]
