@@ -19,6 +19,21 @@ def dot(a: Array, b: Array) -> Array:
     return jnp.matmul(a, b, preferred_element_type=jnp.float32)
 
 
+def tanh(x: Array, interpret: bool) -> Array:
+    """On a GPU one instruction, right to 11 bits (bfloat16 keeps 8); the interpreter has the exact one."""
+    return jnp.tanh(x) if interpret else pallas_triton.approx_tanh(x)
+
+
+def sigmoid(x: Array, interpret: bool) -> Array:
+    return 0.5 * tanh(0.5 * x, interpret) + 0.5
+
+
+def wait(interpret: bool) -> None:
+    """From here on a program's threads read what any of them has written."""
+    if not interpret:
+        pallas_triton.debug_barrier()
+
+
 def call_kernel(
     kernel: Callable[..., None],
     *,
@@ -27,10 +42,12 @@ def call_kernel(
     outputs: Sequence[tuple[tuple[int, ...], Any]],
     interpret: bool,
     num_warps: int = NUM_WARPS,
+    num_stages: int = 1,
 ) -> Any:
     """Runs `kernel` once for every `rows` streams, which lie on the second-last axis of each array.
 
     `inputs` are (array, whether it is cut; else each program gets it whole); `outputs` are (shape, type), all cut.
+    With more than one of `num_stages` a loop's next tiles are on their way from memory while this one is computed.
     """
     num_programs = next(array.shape[-2] for array, is_cut in inputs if is_cut) // rows
 
@@ -46,7 +63,7 @@ def call_kernel(
         in_specs=[spec(array.shape, is_cut) for array, is_cut in inputs],
         out_specs=[spec(shape, True) for shape, _ in outputs],
         out_shape=[jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in outputs],
-        compiler_params=pallas_triton.CompilerParams(num_warps=num_warps, num_stages=1),
+        compiler_params=pallas_triton.CompilerParams(num_warps=num_warps, num_stages=num_stages),
         interpret=interpret,
         name=kernel.__qualname__.split(".")[0].strip("_"),
     )(*(array for array, _ in inputs))

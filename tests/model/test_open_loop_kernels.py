@@ -15,7 +15,7 @@ from ndigo.model.open_loop_kernels import ROWS, has_kernels, open_loop_gradient
 from ndigo.model.predictors import init_predictor
 from ndigo.networks import lower
 
-K, N, D, F, A = 3, 2 * ROWS, 32, 64, 5
+K, N, D, F, A = 3, 2 * ROWS, 64, 128, 5  # two tiles of each
 KINDS = ["one_hot", "binary", "one_hot"]  # not in the logits' order, which has binary channels first
 
 

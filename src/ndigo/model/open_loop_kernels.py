@@ -1,11 +1,12 @@
 """The open-loop predictor's loss and gradient on a GPU: three kernels between memory and memory.
 
-    imagine        h_k = GRU(a_{t+k-1}, h_{k-1}) from h_0 = b_t        every k, the state on chip
+    imagine        h_k = GRU(a_{t+k-1}, h_{k-1}) from h_0 = b_t        every k, weights on chip
     decode         logits, losses, and back to dh_k                    one k, nothing but h_k read
-    imagine_back   dh_{k-1} from dh_k, the gates computed again        every k, the way back
+    imagine_back   dh_{k-1} from dh_k                                  every k, weights on chip
 
-What is written is what the weights' gradients need, which are products over all k and t at the end. Written by
-XLA the same takes a dozen passes over arrays of K numbers a belief; memory is what a GPU waits for.
+What is written is what the weights' gradients need, which are products over all k and t at the end, and what the
+gates get for one unit of dh_k: five arrays, whose way to memory and back takes less time than computing the gates again
+with more numbers alive than there are registers. For the registers' sake, too, columns are taken a tile at a time.
 
 A channel's logits stand in a tile of their own, WIDTH wide; a frame comes as one whole number a channel: the object's
 cell, or the binary channel's cells as bits.
@@ -23,15 +24,17 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jaxtyping import Array, Float, Int
 
-from ndigo.kernels import call_kernel, dot
+from ndigo.kernels import call_kernel, dot, sigmoid, tanh, wait
 from ndigo.model.likelihood import Likelihood, Target
 from ndigo.model.predictors import Predictor, Unrolled
 
-ROWS = 64  # beliefs in one program
-ROWS_BACK = 32  # on the way back, whose gates and gradients would not fit the registers otherwise
+ROWS = 64  # beliefs in one program; with 4 warps the shape that Hopper's matrix units take
+STATE_COLUMNS = 32  # of a tile of the state
+HIDDEN_COLUMNS = 64  # of a tile of the decoder's hidden layer
 TABLE = 16  # rows of the table of actions, the rest empty: the smallest tile of the matrix units
 WIDTH = 32  # logits of a channel, the rest empty
-SIZES = (32, 64, 128, 256)  # of states and hidden layers: tiles are powers of 2
+STATE_SIZES = (32, 64, 128)  # tiles are powers of 2, and the weights of 256 would not fit on chip
+HIDDEN_SIZES = (64, 128, 256)
 
 
 def has_kernels(likelihood: Likelihood, predictor: Predictor, b_n: Array) -> bool:
@@ -40,8 +43,8 @@ def has_kernels(likelihood: Likelihood, predictor: Predictor, b_n: Array) -> boo
         isinstance(predictor, Unrolled)
         and predictor.from_belief is None
         and predictor.gru.weight.dtype == jnp.bfloat16
-        and predictor.gru.weight.shape[0] in SIZES
-        and predictor.decoder.hidden.weight.shape[1] in SIZES
+        and predictor.gru.weight.shape[0] in STATE_SIZES
+        and predictor.decoder.hidden.weight.shape[1] in HIDDEN_SIZES
         and len(predictor.from_action) <= TABLE
         and likelihood.view**2 < WIDTH
         and len(b_n) % ROWS == 0
@@ -64,7 +67,7 @@ def open_loop_gradient(
     table = jnp.pad(predictor.from_action, [(0, TABLE - len(predictor.from_action)), (0, 0)])
     x_kn = jax.nn.one_hot(a_kn, TABLE, dtype=low)
 
-    h_kn = imagine(x_kn, table, weight, b_n, interpret)
+    h_kn, h_km1, per_hw, u_kn, per_n = imagine(x_kn, table, weight, b_n, interpret)
     flat = h_kn.reshape(K * N, D)
     loss, relu, dlogits, dhidden, dh, dhidden_bias, doutput_bias = decode(
         likelihood,
@@ -75,13 +78,14 @@ def open_loop_gradient(
         (_tile(output.weight, columns), _tile(output.bias, columns)),
         interpret,
     )
-    dhw, dn, h_km1, db_n = imagine_back(dh.reshape(K, N, D), x_kn, table, weight, b_n, h_kn, interpret)
+    dhw, dn, db_n = imagine_back(dh.reshape(K, N, D), per_hw, u_kn, per_n, weight, interpret)
 
     def product(a: Array, b: Array) -> Array:
         """All steps and beliefs in one."""
         return dot(a.reshape(K * N, -1).T, b.reshape(K * N, -1)).astype(low)
 
-    dtable = jnp.concatenate([product(x_kn, dhw)[:, : 2 * D], product(x_kn, dn)], axis=1)
+    # Behind the barrier it is another array: XLA would join both products with dhw, at the price of a copy of h_km1.
+    dtable = jnp.concatenate([product(x_kn, lax.optimization_barrier(dhw))[:, : 2 * D], product(x_kn, dn)], axis=1)
     is_logit = np.flatnonzero(columns >= 0)
     gradient = eqx.tree_at(
         lambda p: [p.gru.weight, p.from_action, *_layers(p.decoder)],
@@ -99,80 +103,89 @@ def open_loop_gradient(
     return ((losses.sum(axis=-1) * weight_kn).sum(), losses), (gradient, db_n)
 
 
-def imagine(x_kn: Array, table: Array, weight: Array, h_0: Array, interpret: bool = False) -> Array:
-    """h_k for k = 1..K: [K, N, D], in the weights' type; x_kn are one-hot rows that choose from the table."""
+def imagine(
+    x_kn: Array, table: Array, weight: Array, h_0: Array, interpret: bool = False
+) -> tuple[Array, Array, Array, Array, Array]:
+    """h_k and h_{k-1} for k = 1..K; and for one unit of dh_k what h W gets [K, N, 3D], h_{k-1} and n's input.
+
+    In the weights' type, [K, N, D] but for the one. x_kn are one-hot rows that choose from the table.
+    """
     K, N, D = *x_kn.shape[:2], weight.shape[0]
+    low = weight.dtype
+    rows = 2 * ROWS if N % (2 * ROWS) == 0 else ROWS
+    tiles = [pl.ds(start, STATE_COLUMNS) for start in range(0, D, STATE_COLUMNS)]
 
-    def kernel(x_ref, table_ref, weight_ref, h_0_ref, h_ref):
+    def kernel(x_ref, table_ref, weight_ref, h_0_ref, h_ref, h_km1_ref, per_hw_ref, u_ref, per_n_ref):
+        def of_gate(gate, tile):
+            return pl.ds(gate * D + tile.start, tile.size)
+
+        w = [[weight_ref[:, of_gate(gate, tile)] for gate in range(3)] for tile in tiles]
+        a = [[table_ref[:, of_gate(gate, tile)] for gate in range(3)] for tile in tiles]
+
         def body(k, h):
-            _, u, n, _ = _gates(x_ref[k], table_ref, weight_ref, h.astype(weight.dtype))
-            h = u * h + (1 - u) * n
-            h_ref[k] = h.astype(weight.dtype)
-            return h
+            for tile, part in zip(tiles, h, strict=True):
+                h_km1_ref[k, :, tile] = part.astype(low)
+            wait(interpret)
+            half, x, ahead = h_km1_ref[k], x_ref[k], []
+            for tile, part, (w_r, w_u, w_n), (a_r, a_u, a_n) in zip(tiles, h, w, a, strict=True):
+                r = sigmoid(dot(x, a_r) + dot(half, w_r), interpret)
+                h_n = dot(half, w_n)
+                n = tanh(dot(x, a_n) + r * h_n, interpret)
+                u = sigmoid(dot(x, a_u) + dot(half, w_u), interpret)
+                new = n + u * (part - n)
+                per_n = (1 - u) * (1 - n * n)
+                for gate, per in enumerate((per_n * h_n * (r - r * r), (part - n) * (u - u * u), per_n * r)):
+                    per_hw_ref[k, :, of_gate(gate, tile)] = per.astype(low)
+                for ref, x_out in ((h_ref, new), (u_ref, u), (per_n_ref, per_n)):
+                    ref[k, :, tile] = x_out.astype(low)
+                ahead.append(new)
+            return tuple(ahead)
 
-        lax.fori_loop(0, K, body, h_0_ref[...])
+        lax.fori_loop(0, K, body, tuple(h_0_ref[:, tile] for tile in tiles))
 
+    like_h = ((K, N, D), low)
     return call_kernel(
         kernel,
-        rows=ROWS,
+        rows=rows,
         inputs=[(x_kn, True), (table, False), (weight, False), (h_0, True)],
-        outputs=[((K, N, D), weight.dtype)],
+        outputs=[like_h, like_h, ((K, N, 3 * D), low), like_h, like_h],
         interpret=interpret,
-        num_warps=4,
-    )[0]
+        num_warps=rows // 16,
+    )
 
 
 def imagine_back(
-    dh_kn: Array, x_kn: Array, table: Array, weight: Array, h_0: Array, h_kn: Array, interpret: bool = False
-) -> tuple[Array, Array, Array, Array]:
-    """Gradients in h W [K, N, 3D] and in n's input share [K, N, D]; h_{k-1}, which they go with; and the one in h_0."""
-    K, N, D = h_kn.shape
+    dh_kn: Array, per_hw: Array, u_kn: Array, per_n: Array, weight: Array, interpret: bool = False
+) -> tuple[Array, Array, Array]:
+    """Gradients in h W [K, N, 3D], in n's input share [K, N, D] and in h_0, from those in h_k and what `imagine` left."""
+    K, N, D = u_kn.shape
     low = weight.dtype
 
-    def kernel(dh_out_ref, x_ref, h_ref, h_0_ref, table_ref, weight_ref, transposed_ref, *outputs):
-        dhw_ref, dn_ref, h_km1_ref, dh_0_ref = outputs
-        first = h_0_ref[...].astype(low)
+    def kernel(dh_out_ref, per_hw_ref, u_ref, per_n_ref, weight_ref, dhw_ref, dn_ref, dh_0_ref):
+        gates = [pl.ds(gate * D, D) for gate in range(3)]
+        transposed = [weight_ref[:, gate].T for gate in gates]
 
         def body(i, dh):
             k = K - 1 - i
             dh = dh + dh_out_ref[k]
-            half = jnp.where(k == 0, first, h_ref[jnp.maximum(k - 1, 0)])
-            h_km1_ref[k] = half
-            r, u, n, h_n = _gates(x_ref[k], table_ref, weight_ref, half)
-            dn = dh * (1 - u) * (1 - n * n)
-            du = dh * (half.astype(jnp.float32) - n) * u * (1 - u)
-            dr = dn * h_n * r * (1 - r)
-            dn_ref[k] = dn.astype(low)
-            dh = dh * u
-            for gate, d in enumerate((dr, du, dn * r)):
-                dhw_ref[k, :, pl.ds(gate * D, D)] = d.astype(low)
-                dh = dh + dot(d.astype(low), transposed_ref[pl.ds(gate * D, D), :])
-            return dh
+            dn_ref[k] = (dh * per_n_ref[k]).astype(low)
+            before = dh * u_ref[k]
+            for gate, w in zip(gates, transposed, strict=True):
+                d = (dh * per_hw_ref[k, :, gate]).astype(low)
+                dhw_ref[k, :, gate] = d
+                before = before + dot(d, w)
+            return before
 
-        dh_0_ref[...] = lax.fori_loop(0, K, body, jnp.zeros(h_0_ref.shape, jnp.float32))
+        dh_0_ref[...] = lax.fori_loop(0, K, body, jnp.zeros(dh_0_ref.shape, jnp.float32))
 
     return call_kernel(
         kernel,
-        rows=ROWS_BACK,
-        inputs=[
-            *((x, True) for x in (dh_kn, x_kn, h_kn, h_0)),
-            *((x, False) for x in (table, weight, weight.T)),
-        ],
-        outputs=[((K, N, 3 * D), low), ((K, N, D), low), ((K, N, D), low), ((N, D), jnp.float32)],
+        rows=ROWS,
+        inputs=[*((x, True) for x in (dh_kn, per_hw, u_kn, per_n)), (weight, False)],
+        outputs=[((K, N, 3 * D), low), ((K, N, D), low), ((N, D), jnp.float32)],
         interpret=interpret,
+        num_warps=4,
     )
-
-
-def _gates(x: Array, table_ref: Any, weight_ref: Any, half: Array) -> tuple[Array, Array, Array, Array]:
-    """r, u, n and h W_n of one step."""
-    D = half.shape[-1]
-
-    def share(gate: int) -> tuple[Array, Array]:
-        return dot(x, table_ref[:, pl.ds(gate * D, D)]), dot(half, weight_ref[:, pl.ds(gate * D, D)])
-
-    (x_r, h_r), (x_u, h_u), (x_n, h_n) = (share(gate) for gate in range(3))
-    r, u = jax.nn.sigmoid(x_r + h_r), jax.nn.sigmoid(x_u + h_u)
-    return r, u, jnp.tanh(x_n + r * h_n), h_n
 
 
 def decode(
@@ -196,25 +209,41 @@ def decode(
 
     def kernel(h_ref, code_ref, weight_ref, w_ref, w_bias_ref, v_ref, v_bias_ref, w_back_ref, v_back_ref, *outputs):
         loss_ref, hidden_ref, dlogits_ref, dhidden_ref, dh_ref, dw_bias_ref, dv_bias_ref = outputs
-        before = dot(h_ref[...], w_ref[...]) + w_bias_ref[...].astype(jnp.float32)
-        hidden = jnp.maximum(before, 0).astype(low)
-        hidden_ref[...] = hidden
-        dhidden = jnp.zeros((ROWS, F), jnp.float32)
-        for c in range(C):
-            tile = pl.ds(c * WIDTH, WIDTH)
-            logits = dot(hidden, v_ref[:, tile]) + v_bias_ref[:, tile].astype(jnp.float32)
+        h = h_ref[...]
+        channels = [pl.ds(c * WIDTH, WIDTH) for c in range(C)]
+
+        def up(i, logits):
+            tile = pl.ds(i * HIDDEN_COLUMNS, HIDDEN_COLUMNS)
+            before = dot(h, w_ref[:, tile]) + w_bias_ref[:, tile].astype(jnp.float32)
+            hidden = jnp.maximum(before, 0).astype(low)
+            hidden_ref[:, tile] = hidden
+            return tuple(sum_ + dot(hidden, v_ref[tile, c]) for sum_, c in zip(logits, channels, strict=True))
+
+        zeros = tuple(jnp.zeros((ROWS, WIDTH), jnp.float32) for _ in channels)
+        logits_c, d_c = lax.fori_loop(0, F // HIDDEN_COLUMNS, up, zeros), []
+        for c, (channel, logits) in enumerate(zip(channels, logits_c, strict=True)):
             nats, d = (_categorical if is_categorical[c] else _bernoulli)(
-                logits, code_ref[:, pl.ds(c, 1)], likelihood.view**2
+                logits + v_bias_ref[:, channel].astype(jnp.float32), code_ref[:, pl.ds(c, 1)], likelihood.view**2
             )
             loss_ref[:, pl.ds(c, 1)] = nats
             d = d * weight_ref[...]
-            dlogits_ref[:, tile] = d.astype(low)
-            dv_bias_ref[:, tile] = d.sum(axis=0, keepdims=True)
-            dhidden = dhidden + dot(d.astype(low), v_back_ref[tile, :])
-        dhidden = jnp.where(before > 0, dhidden, 0)
-        dhidden_ref[...] = dhidden.astype(low)
-        dw_bias_ref[...] = dhidden.sum(axis=0, keepdims=True)
-        dh_ref[...] = dot(dhidden.astype(low), w_back_ref[...]).astype(low)
+            dv_bias_ref[:, channel] = d.sum(axis=0, keepdims=True)
+            d_c.append(d.astype(low))
+            dlogits_ref[:, channel] = d_c[-1]
+        wait(interpret)
+
+        def down(i, dh):
+            tile = pl.ds(i * HIDDEN_COLUMNS, HIDDEN_COLUMNS)
+            d = jnp.zeros((ROWS, HIDDEN_COLUMNS), jnp.float32)
+            for channel, d_logits in zip(channels, d_c, strict=True):
+                d = d + dot(d_logits, v_back_ref[channel, tile])
+            d = jnp.where(hidden_ref[:, tile] > 0, d, 0)
+            dw_bias_ref[:, tile] = d.sum(axis=0, keepdims=True)
+            dhidden_ref[:, tile] = d.astype(low)
+            return dh + dot(d.astype(low), w_back_ref[tile, :])
+
+        dh = lax.fori_loop(0, F // HIDDEN_COLUMNS, down, jnp.zeros((ROWS, D), jnp.float32))
+        dh_ref[...] = dh.astype(low)
 
     whole = (hidden[0], hidden[1][None], output[0], output[1][None], hidden[0].T, output[0].T)
     return call_kernel(
@@ -232,6 +261,7 @@ def decode(
         ],
         interpret=interpret,
         num_warps=4,
+        num_stages=3,
     )
 
 
