@@ -157,7 +157,7 @@ def imagine(
 def imagine_back(
     dh_kn: Array, per_hw: Array, u_kn: Array, per_n: Array, weight: Array, interpret: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Gradients in h W [K, N, 3D], in n's input share [K, N, D] and in h_0, from those in h_k and what `imagine` left."""
+    """Gradients in h W [K, N, 3D], in n's input share [K, N, D] and in h_0, from dh_k and `imagine`'s factors."""
     K, N, D = u_kn.shape
     low = weight.dtype
 
