@@ -1,7 +1,8 @@
 """How long training takes on this device, part by part.
 
 Every figure is the median over repeats after one call that compiles, with the device synchronised, and the range of
-the middle half. A part is timed alone and with its gradient, so that the parts need not add up to the whole.
+the middle half. A part is timed alone and with its gradient, so that the parts need not add up to the whole. The parts
+are compiled side by side, the whole iteration before them and alone: its compile time is what a run waits for.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,17 +31,17 @@ from ndigo.worlds import World
 
 @dataclass(frozen=True)
 class Time:
-    """Milliseconds: median and the middle half's ends; and seconds of the first call, which compiles."""
+    """Milliseconds: median and the middle half's ends."""
 
     ms: float
     low: float
     high: float
-    first_s: float
 
 
 @dataclass(frozen=True)
 class Timings:
-    parts: dict[str, Time]  # "update", "collection" and "iteration" among them
+    parts: dict[str, Time]  # "iteration", its share for one learner step, "collection" and "update" among them
+    compile_s: float  # the first iteration: traced, compiled and run
     transitions_per_s: dict[str, float]  # "trained", "collected"
     peak_bytes: int | None
     floor_ms: float
@@ -49,28 +51,43 @@ class Timings:
 
 
 def timed(call: Callable[[], Any], repeats: int) -> Time:
-    began = time.perf_counter()
     jax.block_until_ready(call())
-    first = time.perf_counter() - began
     times = []
     for _ in range(repeats):
         began = time.perf_counter()
         jax.block_until_ready(call())
         times.append(1e3 * (time.perf_counter() - began))
     low, median, high = np.percentile(times, [25, 50, 75])
-    return Time(float(median), float(low), float(high), first)
+    return Time(float(median), float(low), float(high))
 
 
 def measure(config: Config, world: World, reward: IntrinsicReward, repeats: int) -> Timings:
     """The whole iteration, its update and collection, and the update's parts."""
-    parts, trainer, state = _whole(config, world, reward, repeats)
-    parts |= _parts(config, reward, trainer, state, repeats)
+    trainer = make_trainer(dataclasses.replace(config, rounds_per_chunk=1), world, reward)
+    state = trainer.init(jax.random.key(0))
+
+    def iteration() -> Any:
+        nonlocal state
+        state, numbers = trainer.run_chunk(state)
+        return numbers
+
+    began = time.perf_counter()
+    jax.block_until_ready(iteration())
+    compile_s = time.perf_counter() - began
+    whole = timed(iteration, repeats)
+    share = Time(*(ms / config.updates_per_round for ms in dataclasses.astuple(whole)))
+    parts = {"iteration": whole, "learner step, its share": share}
+    calls = _calls(config, reward, trainer, state)
+    with ThreadPoolExecutor() as threads:
+        jax.block_until_ready(list(threads.map(lambda call: call(), calls.values())))
+    parts |= {name: timed(call, repeats) for name, call in calls.items()}
     num_params = sum(x.size for x in jax.tree.leaves(state.learner.params)) // config.seeds
     cost, rates = update_floor(config, world, reward, num_params), measure_rates(config.precision)
     trained = config.seeds * config.batch * config.window
     collected = config.seeds * config.actors * world.num_steps
     return Timings(
         parts=parts,
+        compile_s=compile_s,
         transitions_per_s={
             "trained": 1e3 * trained / parts["update"].ms,
             "collected": 1e3 * collected / parts["collection"].ms,
@@ -83,28 +100,10 @@ def measure(config: Config, world: World, reward: IntrinsicReward, repeats: int)
     )
 
 
-def _whole(
-    config: Config, world: World, reward: IntrinsicReward, repeats: int
-) -> tuple[dict[str, Time], Trainer, TrainState]:
-    """One round (an episode per actor, then its updates), a collection and an update."""
-    trainer = make_trainer(dataclasses.replace(config, rounds_per_chunk=1), world, reward)
-    state = [trainer.init(jax.random.key(0))]
-
-    def one_round() -> Any:
-        state[0], numbers = trainer.run_chunk(state[0])
-        return numbers
-
-    parts = {"iteration": timed(one_round, repeats)}
-    keys = jax.random.split(jax.random.key(1), config.seeds)
-    learner, window = state[0].learner, jax.jit(jax.vmap(trainer.sample))(keys, state[0].rows)
-    parts["collection"] = timed(_forward(trainer.collect, keys, learner.params), repeats)
-    parts["update"] = timed(_forward(trainer.learner.update, keys, learner, window), repeats)
-    return parts, trainer, state[0]
-
-
-def _parts(
-    config: Config, reward: IntrinsicReward, trainer: Trainer, state: TrainState, repeats: int
-) -> dict[str, Time]:
+def _calls(
+    config: Config, reward: IntrinsicReward, trainer: Trainer, state: TrainState
+) -> dict[str, Callable[[], Any]]:
+    """A collection, an update and the update's parts, each ready to be called."""
     keys = jax.random.split(jax.random.key(1), config.seeds)
     sample = jax.jit(jax.vmap(trainer.sample))
     window = sample(keys, state.rows)
@@ -129,6 +128,8 @@ def _parts(
         return retrace_targets(r_t=paid.r_t, v_tp1=v_t[1:], q_tp1=v_t[1:], c_tp1=v_t[1:], gamma=config.gamma)
 
     calls = {
+        "collection": _forward(trainer.collect, keys, state.learner.params),
+        "update": _forward(trainer.learner.update, keys, state.learner, window),
         "sampling": lambda: sample(keys, state.rows),
         "encoder, gradient": _gradient(encoder, params, window, seen, q_t),
         "recurrent unroll, gradient": _gradient(unroll, params, window, seen, q_t),
@@ -143,7 +144,7 @@ def _parts(
     flat = jax.vmap(lambda p: ravel_pytree(p)[0])(state.learner.params)
     step = jax.jit(jax.vmap(adam.update))
     calls["optimiser"] = lambda: step(flat, state.learner.adam)
-    return {name: timed(call, repeats) for name, call in calls.items()}
+    return calls
 
 
 def _forward(part: Callable[..., Any], *inputs: Any) -> Callable[[], Any]:
