@@ -8,6 +8,7 @@ turns library convolutions into grouped ones, which crawl.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -152,10 +153,21 @@ class Encoder(eqx.Module):
         """The same encoder for a loop, which would spread its convolutions at every step."""
         if self.conv1.view > SMALL_VIEW:
             return self
-        convolutions = [
-            spread_out(conv.weight, conv.bias, view=conv.view, stride=conv.stride) for conv in (self.conv1, self.conv2)
+        layers = [
+            *(
+                spread_out(conv.weight, conv.bias, view=conv.view, stride=conv.stride)
+                for conv in (self.conv1, self.conv2)
+            ),
+            (self.dense.weight, self.dense.bias),
         ]
-        return SpreadEncoder(layers=(*convolutions, (self.dense.weight, self.dense.bias)))
+        # A layer answers as many numbers as the next one has rows, empty ones included: nothing to fill up in the loop.
+        spare = [*(len(after) - weight.shape[1] for (weight, _), (after, _) in pairwise(layers)), 0]
+        return SpreadEncoder(
+            layers=tuple(
+                (jnp.pad(weight, [(0, 0), (0, more)]), jnp.pad(bias, (0, more)))
+                for (weight, bias), more in zip(layers, spare, strict=True)
+            )
+        )
 
 
 class SpreadEncoder(eqx.Module):
@@ -210,7 +222,7 @@ class Core(eqx.Module):
     The world model and the Q-network each own one; they share no weights.
     """
 
-    encoder: Encoder | SpreadEncoder
+    encoder: Encoder
     from_features: Linear
     from_action: Float[Array, "A 3*D"]
     gru: GRU
@@ -239,10 +251,20 @@ class Core(eqx.Module):
         num_actions = self.from_action.shape[0]
         return self.from_features(z_t) + jax.nn.one_hot(a_tm1, num_actions, dtype=z_t.dtype) @ self.from_action
 
-    def for_steps(self) -> Core:
+    def for_steps(self) -> CoreSteps:
         """The same core for many steps in a loop."""
-        assert isinstance(self.encoder, Encoder)
-        return eqx.tree_at(lambda core: core.encoder, self, self.encoder.spread())
+        D, (from_z, from_h) = self.size, (self.from_features.weight, self.gru.weight)
+        by_action = (self.from_action + self.from_features.bias).astype(jnp.float32)
+        return CoreSteps(
+            encoder=self.encoder.spread(),
+            weight=jnp.concatenate(
+                [
+                    jnp.pad(from_z, [(0, 0), (0, D)]),
+                    jnp.concatenate([from_h[:, : 2 * D], jnp.zeros_like(from_h[:, :D]), from_h[:, 2 * D :]], axis=1),
+                ]
+            ),
+            by_action=jnp.pad(by_action, [(0, 0), (0, D)]),
+        )
 
     def step(self, o_t: Array, a_tm1: Array, h: Float[Array, "... D"]) -> Float[Array, "... D"]:
         """The state after one more frame."""
@@ -251,3 +273,18 @@ class Core(eqx.Module):
     def unroll(self, z_t: Float[Array, "T ... Z"], a_tm1: Int[Array, "T ..."], h_0: Float[Array, "... D"]) -> Array:
         """The states after each frame of a window, given the features of its frames."""
         return self.gru.unroll(self.inputs(z_t, a_tm1), h_0)
+
+
+class CoreSteps(eqx.Module):
+    """A core whose step is few, large products: on a GPU each small one in a loop takes as long as a large one."""
+
+    encoder: Encoder | SpreadEncoder
+    weight: Float[Array, "Z+D 4*D"]  # features and state into r, u, and n's two shares: x_n, and h W_n
+    by_action: Float[Array, "A 4*D"]
+
+    def step(self, o_t: Array, a_tm1: Array, h: Float[Array, "... D"]) -> Float[Array, "... D"]:
+        x = jnp.concatenate([self.encoder(o_t), h.astype(self.weight.dtype)], axis=-1)
+        gates = jnp.matmul(x, self.weight, preferred_element_type=jnp.float32) + self.by_action[a_tm1]
+        r, u, x_n, h_n = jnp.split(gates, 4, axis=-1)
+        u, n = jax.nn.sigmoid(u), jnp.tanh(x_n + jax.nn.sigmoid(r) * h_n)
+        return u * h + (1 - u) * n

@@ -39,7 +39,7 @@ def run_episode(world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""]
     explores = jax.random.uniform(key_explore, (S,)) < epsilon
     random_a = jax.random.randint(key_action, (S,), 0, A)
     small = jnp.int8 if A <= 127 else jnp.int32  # how the replay stores actions
-    core = q.core.for_steps()
+    policy = q.for_steps()
 
     def frame(state, a_tm1):
         return pack(world.observe(state)), a_tm1.astype(small), object_cells(world, state)
@@ -47,8 +47,8 @@ def run_episode(world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""]
     def body(carry, step):
         state, a_tm1, q_state = carry
         key_step, explores, random_a = step
-        h_t = core.step(world.observe(state), a_tm1, q_state)
-        greedy = q.heads(h_t).argmax(axis=-1)
+        h_t, q_t = policy.step(world.observe(state), a_tm1, q_state)
+        greedy = q_t.argmax(axis=-1)
         a_t = jnp.where(explores, random_a, greedy)
         mu_t = jnp.where(a_t == greedy, 1 - epsilon + epsilon / A, epsilon / A)
         return (world.step(key_step, state, a_t), a_t, h_t), (*frame(state, a_tm1), a_t.astype(small), mu_t, q_state)
