@@ -4,6 +4,7 @@
 
 One quantity at a time, all others as in the preset for this device. Worlds grow the collection of a round, the rest an
 update. The exponent is the slope of log time against log count by least squares over all counts: 1 means in proportion.
+All cases are compiled side by side first, and timed one after the other.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import argparse
 import dataclasses
 import json
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +47,17 @@ TITLES = {
 }
 
 
-def collection_ms(config: Config, repeats: int) -> list[float]:
-    """One episode in every world, without a learner's step."""
+def collection(config: Config) -> Callable[[], Any]:
+    """One episode in every world, without a learner's step; called once."""
     trainer = make_trainer(dataclasses.replace(config, seeds=1), EXPERIMENTS["exp1"].world, make_reward("ndigo-4"))
     params = jax.tree.map(lambda x: x[0], trainer.init(jax.random.key(0)).learner.params)
     collect = jax.jit(trainer.collect)
-    return [timed(lambda: collect(jax.random.key(1), params), 1).ms for _ in range(repeats)]
+    jax.block_until_ready(collect(jax.random.key(1), params))
+    return lambda: collect(jax.random.key(1), params)
 
 
-def update_ms(config: Config, repeats: int) -> list[float]:
+def update(config: Config) -> Callable[[], Any]:
+    """One update of all seeds, on windows that were played; called once."""
     world, reward = EXPERIMENTS["exp1"].world, make_reward("pe")  # needs one step ahead: K is free
     trainer, learner = make_trainer(config, world, reward), make_learner(config, world, reward)
     state = trainer.init(jax.random.key(0))
@@ -60,8 +65,9 @@ def update_ms(config: Config, repeats: int) -> list[float]:
     collected = jax.jit(jax.vmap(trainer.collect))(keys, state.learner.params)
     rows = Rows(windows=collected, num_added=jnp.full(config.seeds, collected.start.shape[1]))
     window = jax.jit(jax.vmap(trainer.sample))(keys, rows)
-    update = jax.jit(jax.vmap(learner.update), compiler_options=side_by_side())
-    return [timed(lambda: update(keys, state.learner, window), 1).ms for _ in range(repeats)]
+    step = jax.jit(jax.vmap(learner.update), compiler_options=side_by_side())
+    jax.block_until_ready(step(keys, state.learner, window))
+    return lambda: step(keys, state.learner, window)
 
 
 def main() -> None:
@@ -73,17 +79,23 @@ def main() -> None:
     parser.add_argument("--figure", type=Path)
     args = parser.parse_args()
     load = os.getloadavg()[0]
+
+    def prepare(name: str, count: int) -> Callable[[], Any]:
+        config = preset(args.preset, **{"seeds": 1, "replay_steps": 20_000, name: count})
+        call = (collection if name == "actors" else update)(config)
+        print(f"compiled: {name} {count}", flush=True)
+        return call
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        ready = {name: {n: threads.submit(prepare, name, n) for n in COUNTS[name]} for name in args.only}
     told: dict[str, Any] = {}
-    for name in args.only:
-        times = {}
-        for count in COUNTS[name]:
-            changes = {"seeds": 1, "replay_steps": 20_000, name: count}
-            config = preset(args.preset, **changes)
-            times[count] = (collection_ms if name == "actors" else update_ms)(config, args.repeats)
-            print(f"{name} {count:>5}: {np.median(times[count]):9.2f} ms", flush=True)
+    for name, calls in ready.items():
+        times = {count: [timed(call.result(), 1).ms for _ in range(args.repeats)] for count, call in calls.items()}
         medians = [float(np.median(ms)) for ms in times.values()]
         slope, intercept = np.polyfit(np.log(COUNTS[name]), np.log(medians), 1)
         told[name] = {"ms": times, "exponent": slope, "at_one_ms": float(np.exp(intercept))}
+        for count, median in zip(times, medians, strict=True):
+            print(f"{name} {count:>5}: {median:9.2f} ms")
         print(f"{name}: time grows as count^{slope:.2f}", flush=True)
     about = {"device": jax.devices()[0].device_kind, "jax": jax.__version__, "preset": args.preset}
     about |= {"load_before": load, "load_after": os.getloadavg()[0]}
