@@ -30,7 +30,8 @@ class Config:
     predictor: str = "open_loop"
     """mlp (paper), action_gru (paper's alternative) or open_loop (ours)."""
     likelihood: str = "categorical"
-    """categorical (ours: an object is in one cell or absent) or bernoulli (every cell on its own)."""
+    """categorical (ours: an object is in one cell or absent; walls cell by cell), mixture (ours: the same, but walls a
+    mixture of pictures) or bernoulli (every cell on its own)."""
     num_ahead: int = 10
     """K, steps predicted ahead (paper); raised to H + 1 where the reward needs it."""
     belief_size: int = 128

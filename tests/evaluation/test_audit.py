@@ -183,7 +183,9 @@ def test_a_likelihood_whose_perfect_model_is_not_known_is_refused(trained, monke
     other = dataclasses.replace(trained, config=dataclasses.replace(trained.config, likelihood="bernoulli"))
     monkeypatch.setattr("ndigo.commands.audit.load_trained", lambda path: other)
     assert main(["audit", "here"]) == 2
-    assert capsys.readouterr().err == "ndigo: here has likelihood bernoulli: only categorical can be audited\n"
+    assert (
+        capsys.readouterr().err == "ndigo: here has likelihood bernoulli: only categorical and mixture can be audited\n"
+    )
 
 
 @pytest.mark.parametrize(

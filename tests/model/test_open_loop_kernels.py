@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ndigo.model.joint_loss import weighted_loss
-from ndigo.model.likelihood import Likelihood, make_likelihood
+from ndigo.model.likelihood import LIKELIHOODS, Likelihood, make_likelihood
 from ndigo.model.open_loop_kernels import ROWS, has_kernels, open_loop_gradient
 from ndigo.model.predictors import init_predictor
 from ndigo.networks import lower
@@ -35,7 +35,7 @@ def inputs(likelihood: Likelihood):
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.06)])  # which keeps 8 bits
-@pytest.mark.parametrize("name", ["categorical", "bernoulli"])
+@pytest.mark.parametrize("name", LIKELIHOODS)
 def test_loss_and_gradient_are_those_of_automatic_differentiation(name, dtype, tolerance):
     likelihood = make_likelihood(name, 5, KINDS)
     predictor, rest = inputs(likelihood)

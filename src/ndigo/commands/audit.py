@@ -60,8 +60,10 @@ def run(args: Arguments) -> None:
     trained = None if args.path in EXPERIMENTS else load_trained(args.path)
     world = find_experiment(args.path).world if trained is None else trained.world
     reward = judged_reward(args.reward, trained)
-    if trained is not None and trained.config.likelihood != "categorical":
-        raise NdigoError(f"{args.path} has likelihood {trained.config.likelihood}: only categorical can be audited")
+    if trained is not None and trained.config.likelihood not in ("categorical", "mixture"):
+        raise NdigoError(
+            f"{args.path} has likelihood {trained.config.likelihood}: only categorical and mixture can be audited"
+        )
     minds = None if trained is None else minds_of(trained)
     if minds:
         refuse_short_sight(minds[0], reward)
@@ -78,6 +80,7 @@ def run(args: Arguments) -> None:
         gamma=0.99 if trained is None else trained.config.gamma,
         channels=channels,
         kinds={o.name: o.kind for o in world.grid.objects},
+        are_walls_whole=trained is not None and trained.config.likelihood == "mixture",
     )
     told = verdict(audit)
     title = f"{args.path}: {reward.name} in {world.name}, {whose(args.policy, trained, args.episodes)}"

@@ -3,7 +3,8 @@
 One reward of three tables of L_{t+k|t}:
 
     learned     the model's
-    attainable  a perfect model's that has the same likelihood: every channel and every cell of wall on its own
+    attainable  a perfect model's that has the same likelihood: every channel on its own, and but for a mixture every
+                cell of wall
     ideal       the exact -ln p(o) of whole frames (`ndigo.oracle`)
 
 Learned less attainable is the model's error, attainable less ideal the likelihood's, and the ideal is the reward's own
@@ -127,7 +128,7 @@ def _stacked(per_mind: list[Judged]) -> Judged:
 
 def _judge(world: World, reward: IntrinsicReward) -> Callable[[Mind | None, Episode], Judged]:
     filter_ = make_filter(world)
-    exact = pay_exactly(reward, world, Nats.by_cell, Nats.by_chain)
+    exact = pay_exactly(reward, world, Nats.by_cell, Nats.by_channel, Nats.by_chain)
     S, cols = world.num_steps, (world.map_shape or (0, 0))[1]
 
     def learned(mind: Mind, episode: Episode) -> tuple[Array | None, Array | None]:
@@ -149,10 +150,10 @@ def _judge(world: World, reward: IntrinsicReward) -> Callable[[Mind | None, Epis
     def judge(mind: Mind | None, episode: Episode) -> Judged:
         known = knowledge(filter_, episode.a_t, episode.o_t, episode.truth_t.objects)
         r_tc, probe_loss = (None, None) if mind is None else learned(mind, episode)
-        attainable, ideal = exact(episode.a_t, episode.o_t)
+        by_cell, by_channel, ideal = exact(episode.a_t, episode.o_t)
         return Judged(
             learned=r_tc,
-            attainable=attainable,
+            attainable=by_channel if mind is not None and mind.model.likelihood.num_mixed > 1 else by_cell,
             ideal=ideal,
             probe_loss=probe_loss,
             floor=known.discovery_loss[:S],

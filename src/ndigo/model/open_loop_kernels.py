@@ -8,12 +8,14 @@ What is written is what the weights' gradients need, which are products over all
 gates get for one unit of dh_k: five arrays, whose way to memory and back takes less time than computing the gates again
 with more numbers alive than there are registers. For the registers' sake, too, columns are taken a tile at a time.
 
-A channel's logits stand in a tile of their own, WIDTH wide; a frame comes as one whole number a channel: the object's
-cell, or the binary channel's cells as bits.
+The logits of a channel, or of each of its mixed pictures, stand in a tile of their own, WIDTH wide; a frame comes as
+one whole number a channel: the object's cell, or the binary channel's cells as bits.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -205,38 +207,40 @@ def decode(
     N, D = h_n.shape
     F, C = hidden[0].shape[1], code_n.shape[1]
     low, num_programs = h_n.dtype, N // ROWS
-    is_categorical = sorted(likelihood.is_one_hot)
+    is_one_hot, tiles_c = sorted(likelihood.is_one_hot), channel_tiles(likelihood)
+    num_logits = WIDTH * sum(map(len, tiles_c))
 
     def kernel(h_ref, code_ref, weight_ref, w_ref, w_bias_ref, v_ref, v_bias_ref, w_back_ref, v_back_ref, *outputs):
         loss_ref, hidden_ref, dlogits_ref, dhidden_ref, dh_ref, dw_bias_ref, dv_bias_ref = outputs
         h = h_ref[...]
-        channels = [pl.ds(c * WIDTH, WIDTH) for c in range(C)]
+        tiles = [pl.ds(i * WIDTH, WIDTH) for i in range(num_logits // WIDTH)]
 
         def up(i, logits):
             tile = pl.ds(i * HIDDEN_COLUMNS, HIDDEN_COLUMNS)
             before = dot(h, w_ref[:, tile]) + w_bias_ref[:, tile].astype(jnp.float32)
             hidden = jnp.maximum(before, 0).astype(low)
             hidden_ref[:, tile] = hidden
-            return tuple(sum_ + dot(hidden, v_ref[tile, c]) for sum_, c in zip(logits, channels, strict=True))
+            return tuple(sum_ + dot(hidden, v_ref[tile, out]) for sum_, out in zip(logits, tiles, strict=True))
 
-        zeros = tuple(jnp.zeros((ROWS, WIDTH), jnp.float32) for _ in channels)
-        logits_c, d_c = lax.fori_loop(0, F // HIDDEN_COLUMNS, up, zeros), []
-        for c, (channel, logits) in enumerate(zip(channels, logits_c, strict=True)):
-            nats, d = (_categorical if is_categorical[c] else _bernoulli)(
-                logits + v_bias_ref[:, channel].astype(jnp.float32), code_ref[:, pl.ds(c, 1)], likelihood.view**2
-            )
+        zeros = tuple(jnp.zeros((ROWS, WIDTH), jnp.float32) for _ in tiles)
+        logits = lax.fori_loop(0, F // HIDDEN_COLUMNS, up, zeros)
+        logits = [part + v_bias_ref[:, out].astype(jnp.float32) for part, out in zip(logits, tiles, strict=True)]
+        dlogits = []
+        for c, of_channel in enumerate(tiles_c):
+            nats_of = _categorical if is_one_hot[c] else _bernoulli
+            nats, ds = nats_of([logits[i] for i in of_channel], code_ref[:, pl.ds(c, 1)], likelihood.view**2)
             loss_ref[:, pl.ds(c, 1)] = nats
-            d = d * weight_ref[...]
-            dv_bias_ref[:, channel] = d.sum(axis=0, keepdims=True)
-            d_c.append(d.astype(low))
-            dlogits_ref[:, channel] = d_c[-1]
+            dlogits += [d * weight_ref[...] for d in ds]
+        for d, out in zip(dlogits, tiles, strict=True):
+            dv_bias_ref[:, out] = d.sum(axis=0, keepdims=True)
+            dlogits_ref[:, out] = d.astype(low)
         wait(interpret)
 
         def down(i, dh):
             tile = pl.ds(i * HIDDEN_COLUMNS, HIDDEN_COLUMNS)
             d = jnp.zeros((ROWS, HIDDEN_COLUMNS), jnp.float32)
-            for channel, d_logits in zip(channels, d_c, strict=True):
-                d = d + dot(d_logits, v_back_ref[channel, tile])
+            for part, out in zip(dlogits, tiles, strict=True):
+                d = d + dot(part.astype(low), v_back_ref[out, tile])
             d = jnp.where(hidden_ref[:, tile] > 0, d, 0)
             dw_bias_ref[:, tile] = d.sum(axis=0, keepdims=True)
             dhidden_ref[:, tile] = d.astype(low)
@@ -253,20 +257,21 @@ def decode(
         outputs=[
             ((N, C), jnp.float32),
             ((N, F), low),
-            ((N, C * WIDTH), low),
+            ((N, num_logits), low),
             ((N, F), low),
             ((N, D), low),
             ((num_programs, F), jnp.float32),
-            ((num_programs, C * WIDTH), jnp.float32),
+            ((num_programs, num_logits), jnp.float32),
         ],
         interpret=interpret,
         num_warps=4,
-        num_stages=3,
+        num_stages=3 if num_logits <= 4 * WIDTH else 2,  # on-chip memory for two programs at once
     )
 
 
-def _categorical(logits: Array, where: Array, num_cells: int) -> tuple[Array, Array]:
+def _categorical(logits_: Sequence[Array], where: Array, num_cells: int) -> tuple[Array, list[Array]]:
     """-ln p(where) and its gradient in the logits; the cell `num_cells` stands for "absent"."""
+    (logits,) = logits_
     column = lax.broadcasted_iota(jnp.int32, logits.shape, 1)
     logits = jnp.where(column <= num_cells, logits, -1e30)
     largest = logits.max(axis=1, keepdims=True)
@@ -274,17 +279,35 @@ def _categorical(logits: Array, where: Array, num_cells: int) -> tuple[Array, Ar
     total = share.sum(axis=1, keepdims=True)
     hit = column == where
     nats = largest + jnp.log(total) - jnp.where(hit, logits, 0).sum(axis=1, keepdims=True)
-    return nats, share / total - hit.astype(jnp.float32)
+    return nats, [share / total - hit.astype(jnp.float32)]
 
 
-def _bernoulli(logits: Array, bits: Array, num_cells: int) -> tuple[Array, Array]:
-    """-ln p of the cells in `bits` and its gradient in the logits."""
-    column = lax.broadcasted_iota(jnp.int32, logits.shape, 1)
-    is_cell = column < num_cells
+def _bernoulli(logits_m: Sequence[Array], bits: Array, num_cells: int) -> tuple[Array, list[Array]]:
+    """-ln p of the cells in `bits` under a mixture of pictures, and its gradient in the logits.
+
+    The column `num_cells` has a picture's weight; a single picture has an empty one there, which is a weight of 1.
+    """
+    column = lax.broadcasted_iota(jnp.int32, logits_m[0].shape, 1)
+    is_cell, is_weight = column < num_cells, column == num_cells
     cell = (jnp.right_shift(bits, column) & 1).astype(jnp.float32)
-    softplus = jnp.maximum(logits, 0) + jnp.log(1 + jnp.exp(-jnp.abs(logits)))
-    nats = jnp.where(is_cell, softplus - logits * cell, 0).sum(axis=1, keepdims=True)
-    return nats, jnp.where(is_cell, jax.nn.sigmoid(logits) - cell, 0)
+    weights, pictures = [], []  # logits of the weights; those and ln p of the cells
+    for logits in logits_m:
+        softplus = jnp.maximum(logits, 0) + jnp.log(1 + jnp.exp(-jnp.abs(logits)))
+        weights.append(jnp.where(is_weight, logits, 0).sum(axis=1, keepdims=True))
+        pictures.append(weights[-1] - jnp.where(is_cell, softplus - logits * cell, 0).sum(axis=1, keepdims=True))
+    prior, posterior = _log_total(weights), _log_total(pictures)
+    ds = []
+    for logits, weight, picture in zip(logits_m, weights, pictures, strict=True):
+        share = jnp.exp(picture - posterior)
+        d_weight = jnp.where(is_weight, jnp.exp(weight - prior) - share, 0)
+        ds.append(jnp.where(is_cell, share * (jax.nn.sigmoid(logits) - cell), d_weight))
+    return prior - posterior, ds
+
+
+def _log_total(logits: Sequence[Array]) -> Array:
+    """ln sum exp over a list."""
+    largest = functools.reduce(jnp.maximum, logits)
+    return largest + jnp.log(sum(jnp.exp(x - largest) for x in logits))
 
 
 def codes(target: Target) -> Int[Array, "... C"]:
@@ -293,13 +316,23 @@ def codes(target: Target) -> Int[Array, "... C"]:
     return jnp.concatenate([bits, target.where], axis=-1)
 
 
+def channel_tiles(likelihood: Likelihood) -> list[range]:
+    """The tiles of each channel, in the logits' order."""
+    tiles, start = [], 0
+    for is_one_hot in sorted(likelihood.is_one_hot):
+        tiles.append(range(start, start + (1 if is_one_hot else likelihood.num_mixed)))
+        start = tiles[-1].stop
+    return tiles
+
+
 def tile_columns(likelihood: Likelihood) -> np.ndarray:
     """Which logit stands in each column of the tiles, -1 in the empty ones."""
     columns, start = [], 0
-    for is_categorical in sorted(likelihood.is_one_hot):
-        width = likelihood.view**2 + is_categorical
-        columns += [*range(start, start + width), *[-1] * (WIDTH - width)]
-        start += width
+    for is_one_hot, tiles in zip(sorted(likelihood.is_one_hot), channel_tiles(likelihood), strict=True):
+        width = likelihood.view**2 + (is_one_hot or len(tiles) > 1)
+        for _ in tiles:
+            columns += [*range(start, start + width), *[-1] * (WIDTH - width)]
+            start += width
     return np.array(columns)
 
 

@@ -66,8 +66,12 @@ class Nats(eqx.Module):
         return jnp.concatenate([(self.frame - objects.sum(axis=-1))[..., None], objects], axis=-1)
 
     def by_cell(self) -> Float[Array, "*T C"]:
-        """What the best model with the models' likelihood pays: `channels`, with the walls' cells independent too."""
+        """What the best model pays whose likelihood takes the walls' cells, too, for independent."""
         return jnp.concatenate([self.wall_cells[..., None], self.channels[..., 1:]], axis=-1)
+
+    def by_channel(self) -> Float[Array, "*T C"]:
+        """What the best model with independent channels pays."""
+        return self.channels
 
 
 def start(tables: Tables, b_t: Belief, a: Int[Array, " K"]) -> tuple[Box, Joint]:

@@ -68,6 +68,7 @@ class Offer:
 class Audit:
     reward: str
     gamma: float
+    are_walls_whole: bool  # in the likelihood: all cells of a view together, not each on its own
     pay: tuple[Pay, ...]  # `all` first
     noise_share: Estimate | None
     ideal_noise_share: Estimate | None
@@ -97,6 +98,7 @@ def summarise(
     gamma: float,
     channels: Sequence[str],
     kinds: Mapping[str, str],
+    are_walls_whole: bool = False,
 ) -> Audit:
     """The audit of judged episodes [minds, episodes, S, ...]; `kinds` has each object's, in the channels' order."""
     names = ["all", *channels]
@@ -122,6 +124,7 @@ def summarise(
     return Audit(
         reward=reward,
         gamma=gamma,
+        are_walls_whole=are_walls_whole,
         pay=tuple(Pay(*row) for row in rows),
         noise_share=noise_share,
         ideal_noise_share=_noise_share(ideal, is_noise),

@@ -7,6 +7,7 @@ from math import isnan
 from ndigo.report.audit import NOISE, Audit, Known, Offer
 from ndigo.report.statistics import Estimate
 
+WALL_CELLS = ("the walls' cells", "cell that it shifts")
 LARGE = 0.5  # nats an episode: errors below it are not worth a sentence
 
 
@@ -26,10 +27,10 @@ def _reward(audit: Audit) -> list[str]:
     ]
     excess = total.attainable.mean - total.ideal.mean
     if excess > max(LARGE, 0.2 * total.attainable.mean):
+        parts, each = ("the channels", "channel that tells it") if audit.are_walls_whole else WALL_CELLS
         told.append(
-            f"So even a perfect model would pay {excess:.1f} nats too much: the likelihood takes the walls' cells "
-            "for independent, and when an object holds the agent up, that one piece of news is paid for every cell "
-            "that it shifts."
+            f"So even a perfect model would pay {excess:.1f} nats too much: the likelihood takes {parts} "
+            f"for independent, and when an object holds the agent up, that one piece of news is paid for every {each}."
         )
     errors = [(line, line.bias) for line in audit.pay[1:] if line.bias is not None and abs(line.bias.mean) >= LARGE]
     for line, bias in errors:
