@@ -26,7 +26,7 @@ LIKELIHOODS = ("categorical", "bernoulli")
 class Target(eqx.Module):
     """A frame as the likelihood reads it, computed once and compared with K predictions."""
 
-    cells: Float[Array, "... S V*V"]  # each binary channel's cells
+    cells: UInt8[Array, "... S V*V"]  # each binary channel's cells
     where: Int[Array, "... M"]  # each one-hot channel's cell, V*V when absent
 
 
@@ -46,7 +46,7 @@ class Likelihood:
         binary, one_hot = self._split(flat)
         absent = jnp.full(one_hot.shape[:-1], self.view**2)
         return Target(
-            cells=binary.astype(jnp.float32),
+            cells=binary,
             where=jnp.where((one_hot > 0).any(-1), one_hot.argmax(-1), absent).astype(jnp.int32),
         )
 
