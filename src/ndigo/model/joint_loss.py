@@ -4,7 +4,8 @@
 
 The weights are known before the pass, so each block of beliefs goes forward and straight back while its
 activations are still in the cache; automatic differentiation would write all of them to memory (K times 400 numbers
-a step) and read them again. On a GPU one block holds everything, or kernels do it where the shapes suit them.
+a step) and read them again. On a CPU seeds go one after another. On a GPU one block holds everything, or kernels do it
+where the shapes suit them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def joint_loss(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: 
 
 def _forward(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: Any) -> Any:
     learn = jax.value_and_grad(partial(weighted_loss, likelihood), argnums=(0, 1), has_aux=True)
-    on_cpu = partial(open_loop_block, likelihood) if has_columns(predictor) else learn
+    on_cpu: Any = partial(open_loop_block, likelihood) if has_columns(predictor) else learn
     size = max(size for size in range(1, ROWS + 1) if len(b_n) % size == 0)
 
     @sequential_vmap
