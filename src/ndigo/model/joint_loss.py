@@ -4,7 +4,8 @@
 
 The weights are known before the pass, so each block of beliefs goes forward and straight back while its
 activations are still in the cache; automatic differentiation would write all of them to memory (K times 400 numbers
-a step) and read them again. On a GPU one block holds everything, or kernels do it where the shapes suit them.
+a step) and read them again. On a CPU seeds go one after another. On a GPU one block holds everything, or kernels do it
+where the shapes suit them.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Float, Int
 
 from ndigo.model.likelihood import Likelihood, Target
+from ndigo.model.open_loop_columns import has_columns, open_loop_block
 from ndigo.model.open_loop_kernels import has_kernels, open_loop_gradient
 from ndigo.model.predictors import Predictor
 
-ROWS = 320  # beliefs in a block, at most: enough for two cores to share a product, few enough to stay in the cache
+ROWS = 640  # beliefs in a block, at most: enough for two cores to share a product, few enough to stay in the cache
 
 
 def weighted_loss(
@@ -45,11 +48,13 @@ def joint_loss(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: 
 
 def _forward(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: Any) -> Any:
     learn = jax.value_and_grad(partial(weighted_loss, likelihood), argnums=(0, 1), has_aux=True)
+    on_cpu: Any = partial(open_loop_block, likelihood) if has_columns(predictor) else learn
     size = max(size for size in range(1, ROWS + 1) if len(b_n) % size == 0)
 
+    @sequential_vmap
     def in_blocks(predictor: Predictor, b_n: Array, *rest: Any) -> Any:
         def block(total: Any, inputs: Any) -> Any:
-            (loss, loss_kn), (d_predictor, db_n) = learn(predictor, *inputs)
+            (loss, loss_kn), (d_predictor, db_n) = on_cpu(predictor, *inputs)
             return jax.tree.map(jnp.add, total, (loss, d_predictor)), (loss_kn, db_n)
 
         zero = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), (jnp.float32(0), predictor))

@@ -30,7 +30,7 @@ NUM_MIXED = 4
 class Target(eqx.Module):
     """A frame as the likelihood reads it, computed once and compared with K predictions."""
 
-    cells: Float[Array, "... S V*V"]  # each binary channel's cells
+    cells: UInt8[Array, "... S V*V"]  # each binary channel's cells
     where: Int[Array, "... M"]  # each one-hot channel's cell, V*V when absent
 
 
@@ -56,7 +56,7 @@ class Likelihood:
         binary, one_hot = self._split(flat)
         absent = jnp.full(one_hot.shape[:-1], self.view**2)
         return Target(
-            cells=binary.astype(jnp.float32),
+            cells=binary,
             where=jnp.where((one_hot > 0).any(-1), one_hot.argmax(-1), absent).astype(jnp.int32),
         )
 
