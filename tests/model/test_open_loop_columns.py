@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ndigo.model.joint_loss import joint_loss, weighted_loss
-from ndigo.model.likelihood import Likelihood, make_likelihood
+from ndigo.model.likelihood import LIKELIHOODS, Likelihood, make_likelihood
 from ndigo.model.open_loop_columns import has_columns, open_loop_block
 from ndigo.model.predictors import init_predictor
 from ndigo.networks import lower
@@ -37,7 +37,7 @@ def assert_close(ours, theirs):
         assert np.linalg.norm(one - two) <= 1e-5 * np.linalg.norm(two)
 
 
-@pytest.mark.parametrize("name", ["categorical", "bernoulli"])
+@pytest.mark.parametrize("name", LIKELIHOODS)
 def test_loss_and_gradient_are_those_of_automatic_differentiation(name):
     likelihood = make_likelihood(name, 5, KINDS)
     by_jax = jax.value_and_grad(partial(weighted_loss, likelihood), argnums=(0, 1), has_aux=True)
@@ -55,8 +55,9 @@ def test_seeds_side_by_side_have_the_gradients_of_each_alone():
         assert_close(jax.tree.map(lambda x, i=i: x[i], together), jax.jit(by_jax)(*seed))
 
 
-def test_large_logits_stay_finite():
-    likelihood = make_likelihood("categorical", 5, KINDS)
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_large_logits_stay_finite(name):
+    likelihood = make_likelihood(name, 5, KINDS)
     predictor, b_n, a_kn, target_kn, weight_kn = inputs(likelihood)
     loud = jax.tree.map(lambda x: 1e3 * x, predictor)
     told = open_loop_block(likelihood, loud, b_n, a_kn, target_kn, weight_kn)

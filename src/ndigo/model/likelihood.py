@@ -44,12 +44,12 @@ class Likelihood:
 
     @property
     def num_outputs(self) -> int:
-        return sum(self.view**2 + 1 if one_hot else self._num_binary for one_hot in self.is_one_hot)
+        return sum(self.view**2 + 1 if one_hot else self.num_mixed * self.picture_size for one_hot in self.is_one_hot)
 
     @property
-    def _num_binary(self) -> int:
-        """Logits of one binary channel."""
-        return self.num_mixed * (self.view**2 + (self.num_mixed > 1))
+    def picture_size(self) -> int:
+        """Logits of one picture of a binary channel."""
+        return self.view**2 + (self.num_mixed > 1)
 
     def target(self, o_t: UInt8[Array, "... V V C"]) -> Target:
         flat = jnp.moveaxis(o_t.reshape(*o_t.shape[:-3], self.view**2, len(self.is_one_hot)), -1, -2)
@@ -88,10 +88,10 @@ class Likelihood:
 
     def _logits(self, logits: Array) -> tuple[Array, Array]:
         num_binary, num_one_hot = self.is_one_hot.count(False), self.is_one_hot.count(True)
-        cut = num_binary * self._num_binary
+        cut = num_binary * self.num_mixed * self.picture_size
         lead = logits.shape[:-1]
         return (
-            logits[..., :cut].reshape(*lead, num_binary, self.num_mixed, self._num_binary // self.num_mixed),
+            logits[..., :cut].reshape(*lead, num_binary, self.num_mixed, self.picture_size),
             logits[..., cut:].reshape(*lead, num_one_hot, self.view**2 + 1),
         )
 

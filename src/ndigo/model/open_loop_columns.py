@@ -107,16 +107,33 @@ def _nats(
 ) -> tuple[Float[Array, "C N"], Float[Array, "O N"]]:
     """`Likelihood.nats` down the columns, channels in the logits' order, and its gradient in the logits."""
     num_cells, N = likelihood.view**2, logits.shape[-1]
-    binary, one_hot = logits[: len(cells)], logits[len(cells) :].reshape(len(where), num_cells + 1, N)
-    softplus = jnp.maximum(binary, 0) + jnp.log1p(jnp.exp(-jnp.abs(binary)))
-    nats_binary = (softplus - binary * cells).reshape(-1, num_cells, N).sum(axis=1)
+    cut = len(logits) - len(where) * (num_cells + 1)
+    nats_binary, d_binary = _mixture(
+        logits[:cut].reshape(-1, likelihood.num_mixed, likelihood.picture_size, N), cells.reshape(-1, 1, num_cells, N)
+    )
+    one_hot = logits[cut:].reshape(len(where), num_cells + 1, N)
     hit = where[:, None] == jnp.arange(num_cells + 1)[:, None]
     largest = one_hot.max(axis=1, keepdims=True)
     share = jnp.exp(one_hot - largest)
     total = share.sum(axis=1, keepdims=True)
     nats_one_hot = (largest + jnp.log(total))[:, 0] - jnp.where(hit, one_hot, 0).sum(axis=1)
-    d_one_hot = (share / total - hit).reshape(-1, N)
     return (
         jnp.concatenate([nats_binary, nats_one_hot]),
-        jnp.concatenate([jax.nn.sigmoid(binary) - cells, d_one_hot]),
+        jnp.concatenate([d_binary.reshape(-1, N), (share / total - hit).reshape(-1, N)]),
     )
+
+
+def _mixture(
+    logits: Float[Array, "S M V*V+1 N"], cells: Float[Array, "S 1 V*V N"]
+) -> tuple[Float[Array, "S N"], Float[Array, "S M V*V+1 N"]]:
+    """Of binary channels, each a mixture of pictures."""
+    num_cells = cells.shape[2]
+    binary = logits[:, :, :num_cells]
+    softplus = jnp.maximum(binary, 0) + jnp.log1p(jnp.exp(-jnp.abs(binary)))
+    nats, d = (softplus - binary * cells).sum(axis=2), jax.nn.sigmoid(binary) - cells
+    if logits.shape[1] == 1:
+        return nats[:, 0], d
+    log_w = jax.nn.log_softmax(logits[:, :, -1], axis=1)
+    log_p = jax.nn.logsumexp(log_w - nats, axis=1, keepdims=True)
+    share = jnp.exp(log_w - nats - log_p)
+    return -log_p[:, 0], jnp.concatenate([share[:, :, None] * d, (jnp.exp(log_w) - share)[:, :, None]], axis=2)
