@@ -27,7 +27,7 @@ PYTHON = [text for language, text in BLOCKS if language == "python"]
 
 
 def test_every_block_is_of_a_kind_that_is_checked():
-    assert {language for language, _ in BLOCKS} == {"sh", "python", "text"}
+    assert {language for language, _ in BLOCKS} == {"sh", "python", "text", "bibtex"}
     assert NDIGO
     assert PYTHON
 
@@ -37,6 +37,17 @@ def test_every_command_that_is_not_ndigos_is_run_by_ci():
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
     in_ci = [line.split(" MINUTES=")[0].removeprefix("timeout 900 ") for line in lines]
     assert [line for line in SHELL if line not in NDIGO and line not in in_ci] == []
+
+
+def test_the_citation_is_that_of_the_citation_file():
+    (entry,) = (text for language, text in BLOCKS if language == "bibtex")
+    entry = entry.replace(r"{\'e}", "é")
+    preferred = (ROOT / "CITATION.cff").read_text().split("preferred-citation:")[1]
+    named = re.findall(r"family-names: (.*)\n +given-names: (.*)\n", preferred)
+    assert " and ".join(f"{family}, {given}" for family, given in named) in entry
+    for field in ("title", "year", "journal"):
+        (value,) = re.findall(rf"^ +{field}: (.*)$", preferred, re.MULTILINE)
+        assert f"{{{value}}}" in entry
 
 
 @pytest.fixture

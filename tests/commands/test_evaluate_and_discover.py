@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 
 import numpy as np
@@ -47,6 +48,16 @@ def test_an_agents_file_evaluates_like_its_run(exp1_run, tmp_path, capsys):
     assert capsys.readouterr().out.startswith(f"{path}: exp1, one seed")
 
 
+def test_numbers_as_json_are_those_of_each_seed(finished, capsys):
+    assert main(["evaluate", str(finished.path), "--episodes", "6", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    result = finished.evaluate(6)
+    for name in ("visits", "first_visit", "frequency", "discovery_loss"):
+        np.testing.assert_allclose(told[name], np.asarray(getattr(result, name)).mean(axis=1))
+    assert np.shape(told["visits"]) == (2, len(told["in_view"]))
+    assert (told["episodes"], told["reward"]) == (6, "ndigo-1")
+
+
 def test_discover_shows_the_shipped_agent_first_and_then_trains_one(exp1_run, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     small = ndigo.Config(**{k: v for k, v in SMALL.items() if k != "preset"})
@@ -67,7 +78,7 @@ def test_discover_shows_the_shipped_agent_first_and_then_trains_one(exp1_run, tm
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["evaluate", "nowhere"], "nowhere cannot be read as an agent"),
+        (["evaluate", "nowhere"], "nowhere does not exist; name a run's folder or an agent's file"),
         (["evaluate", "."], ". is not a run: it has no config.json"),
         (["evaluate", "nowhere", "--episodes", "0"], "--episodes 0: must be from 1 to"),
         (["discover", "--experiment", "exp9"], "unknown experiment 'exp9'"),

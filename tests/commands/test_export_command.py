@@ -77,7 +77,7 @@ def test_a_page_is_one_file(in_folder, capsys):
         (["two.npz", "--gif", "a.gif", "--episodes", "0"], "--episodes 0: must be from 1 to 1000"),
         (["two.npz", "--gif", "a.gif", "--fps", "0"], "--fps 0.0: must be from 0.5 to 60"),
         (["nowhere.npz", "--gif", "a.gif"], "cannot read ../nowhere.npz: No such file"),
-        (["nowhere", "--gif", "a.gif"], "../nowhere cannot be read as an agent"),
+        (["nowhere", "--gif", "a.gif"], "../nowhere does not exist; name a run's folder or an agent's file"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(words, message, in_folder, capsys):

@@ -47,7 +47,7 @@ def test_a_truncated_file_is_one_line(path, size):
 
 
 def test_other_files_are_no_agents(tmp_path):
-    with pytest.raises(NdigoError, match="cannot be read as an agent"):
+    with pytest.raises(NdigoError, match=r"missing\.safetensors does not exist"):
         load_agent(tmp_path / "missing.safetensors")
     safetensors.numpy.save_file({"w": np.zeros(2)}, tmp_path / "other.safetensors")
     with pytest.raises(NdigoError, match="is a safetensors file, but not an agent of this library"):

@@ -30,6 +30,8 @@ class Arguments:
     """Which."""
     is_loud: bool = False
     """Or quiet."""
+    minutes: float | None = None
+    """At most."""
     learner: Learner = Learner()
 
 
@@ -63,6 +65,7 @@ def test_a_value_of_the_wrong_type_is_named_with_what_the_option_takes(encoding,
     # tyro draws its boxes with other characters on a terminal that has no Unicode.
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
     assert mistake("a --num-episodes many") == "'many' is no value for --num-episodes INT"
+    assert mistake("a --minutes few") == "'few' is no value for --minutes FLOAT"
     assert mistake("a --learner.learning-rate fast") == "'fast' is no value for --learner.learning-rate FLOAT"
 
 

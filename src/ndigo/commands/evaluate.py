@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -14,6 +15,8 @@ from ndigo.report.references import reference_rows
 from ndigo.report.tables import Row, comparison, experiment_of_run, row
 from ndigo.terminal.options import within
 from ndigo.training.trained import Trained
+
+MEASURED = ("visits", "first_visit", "frequency", "discovery_loss")  # visits by what is seen, the loss by object
 
 
 @dataclass(frozen=True)
@@ -26,24 +29,39 @@ class Arguments:
     """Episodes for each seed."""
     seed: int = 0
     """Same seed, same episodes."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print the numbers of every seed, means over its episodes, as JSON, and nothing else."""
 
 
 def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 1, 100_000)
     within("--seed", args.seed, 0, 2**32 - 1)
     trained = load_trained(args.path)
+    if args.json:
+        print(json.dumps(as_dict(trained, args), indent=1))
+        return
     rows = [measure(trained, trained.settings["reward"], args.episodes, args.seed)]
     print(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n")
     experiment = experiment_of_run(trained.settings)
     Console().print(comparison(rows, experiment, reference_rows(experiment)))
 
 
+def as_dict(trained: Trained, args: Arguments) -> dict[str, Any]:
+    """For JSON: what was measured, on whom, and by name what the columns of each seed's rows stand for."""
+    result, world = trained.evaluate(args.episodes, args.seed), trained.settings["world"]
+    about = {"path": str(args.path), "world": world["name"], "reward": trained.settings["reward"]}
+    columns = {"in_view": world["in_view"], "objects": world["objects"]}
+    numbers = {name: getattr(result, name).mean(axis=1).tolist() for name in MEASURED}
+    return about | {"episodes": args.episodes, "seed": args.seed} | columns | numbers
+
+
 def measure(trained: Trained, label: str, episodes: int, seed: int) -> Row:
     """The agent's row: over seeds, each the mean of its episodes; a single seed's over its episodes."""
     result = trained.evaluate(episodes, seed)
     is_single = trained.num_seeds == 1
-    names = ("visits", "first_visit", "frequency", "discovery_loss")
-    per_unit = {name: getattr(result, name)[0] if is_single else getattr(result, name).mean(axis=1) for name in names}
+    per_unit = {
+        name: getattr(result, name)[0] if is_single else getattr(result, name).mean(axis=1) for name in MEASURED
+    }
     return row(label, trained.settings, per_unit)
 
 

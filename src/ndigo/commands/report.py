@@ -108,12 +108,14 @@ def _report_paper(args: Arguments) -> None:
     cells, console = load_cells(args.cells), Console()
     judged = [judge(claim, cells) for claim in CLAIMS]
     tables = paper_tables(cells)
-    print("Mean over seeds with 95% bootstrap interval, and what the paper prints; a missing cell says so.\n")
-    for table in tables:
-        console.print(as_rich(table))
-    for number, one in enumerate(judged, 1):
-        console.print(_claim_text(number, one), highlight=False, markup=False)
-    print(f"\n{summary(cells, judged)}")
+    if args.html is None and not args.docs:  # which have all of it
+        print("Mean over seeds with 95% bootstrap interval, and what the paper prints; a missing cell says so.\n")
+        for table in tables:
+            console.print(as_rich(table))
+        for number, one in enumerate(judged, 1):
+            console.print(_claim_text(number, one), highlight=False, markup=False)
+        print()
+    print(summary(cells, judged))
     out = args.out or Path("runs/paper")
     drawn = _figures(cells)
     if drawn:
@@ -125,7 +127,7 @@ def _report_paper(args: Arguments) -> None:
     for path in args.docs:
         print(f"{path}: {', '.join(write_docs(path, cells, judged))}")
     if args.html is not None:
-        sections = [tables_section(tables), figures_section(figures), claims_section(judged)]
+        sections = [figures_section(figures), tables_section(tables), claims_section(judged)]
         sources: dict[str, list[tuple[Path, str]]] = {}
         for cell, numbers in cells.items():
             if numbers.agent is not None:

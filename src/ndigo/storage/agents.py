@@ -26,6 +26,8 @@ def save_agent(path: Path, arrays: dict[str, np.ndarray], settings: dict[str, An
 
 def load_agent(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Settings and float32 arrays of an agent file."""
+    if not path.exists():
+        raise NdigoError(f"{path} does not exist; name a run's folder or an agent's file")
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}

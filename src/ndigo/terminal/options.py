@@ -72,7 +72,8 @@ def _one_line(box: str, prog: str) -> NdigoError:
     if match := BAD_VALUE.search(message):
         # Under the message tyro repeats the option with what it takes: "--episodes INT".
         takes = re.search(rf"{re.escape(match['flag'])} \S+", " ".join(details))
-        return NdigoError(f"{match['value']} is no value for {takes[0] if takes else match['flag']}")
+        what = takes[0].replace("{None}|", "") if takes else match["flag"]
+        return NdigoError(f"{match['value']} is no value for {what}")
     return NdigoError(f"{message.removesuffix('.')}; see {prog} --help")
 
 
