@@ -126,7 +126,8 @@ def _level(axis: Axes, experiment: Experiment) -> None:
     sizes = [sum(len(grid.layout.cells_of(room)) for room in rooms[name]) for name in experiment.discovers]
     level = float(np.mean([log(size) for size in sizes]))
     axis.axhline(level, color=INK, alpha=0.5, linewidth=0.8, linestyle=":")
-    axis.annotate("knows\nthe room", (1.01, level), xycoords=("axes fraction", "data"), fontsize=7, va="center")
+    what = "knows\nthe rooms" if any(len(rooms[name]) > 1 for name in experiment.discovers) else "knows\nthe room"
+    axis.annotate(what, (1.01, level), xycoords=("axes fraction", "data"), fontsize=7, va="center")
 
 
 def _finish(figure: Figure, axis: Axes) -> None:
