@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,7 +10,7 @@ import pytest
 from jax import lax
 from reference.gru import gru
 
-from ndigo.networks import GRU, Core, Encoder, convolve_dense, convolve_patches, orthogonal
+from ndigo.networks import GRU, Convolution, Core, Encoder, orthogonal
 
 T, D = 13, 6  # 13: the loop's unrolling by 4 leaves a rest
 
@@ -178,19 +176,21 @@ def test_action_before_a_frame_changes_its_state_and_all_later_ones():
 @pytest.mark.parametrize("V", [1, 3, 4, 5])
 def test_both_forms_of_the_convolution_are_one_function(V, stride):
     keys = jax.random.split(jax.random.key(V), 3)
-    x, weight, bias = (
-        jax.random.normal(keys[0], (2, 3, V * V * 3)),
-        jax.random.normal(keys[1], (27, 4)),
-        jax.random.normal(keys[2], (4,)),
-    )
+    x = jax.random.normal(keys[0], (2, 3, V * V * 3))
+    layer = Convolution(keys[1], V, 3, 4, stride)
+    layer = eqx.tree_at(lambda c: c.bias, layer, jax.random.normal(keys[2], (4,)))
+
+    def as_dense(x, layer):
+        weight, bias = layer.spread()
+        return x @ weight[: x.shape[-1]] + bias
 
     @jax.jit
     def values_and_gradients(*inputs):
-        forms = [partial(form, view=V, stride=stride) for form in (convolve_dense, convolve_patches)]
+        forms = (as_dense, lambda x, layer: layer(x))
         (value, pull), (other, pull_other) = (jax.vjp(form, *inputs) for form in forms)
         return (value, pull(value)), (other, pull_other(value))
 
-    (dense, by_dense), (patches, by_patches) = values_and_gradients(x, weight, bias)
+    (dense, by_dense), (patches, by_patches) = values_and_gradients(x, layer)
     np.testing.assert_allclose(dense, patches, atol=1e-5)
-    for a, b in zip(by_dense, by_patches, strict=True):
+    for a, b in zip(jax.tree.leaves(by_dense), jax.tree.leaves(by_patches), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)

@@ -67,10 +67,10 @@ class MLP(eqx.Module):
 
 
 class Convolution(eqx.Module):
-    """A 3x3 convolution with zero padding, as one of two matrix products that a test holds equal.
+    """A 3x3 convolution with zero padding: patches times its kernel, or a dense layer, which a test holds equal.
 
     A small view is multiplied, flat, with the kernel spread over all positions: V*V / 9 times the arithmetic of
-    patches times the kernel, but a quarter of the bytes, and bytes bind. A large view is cut into patches.
+    patches, but a quarter of the bytes, and bytes bind. A large view is cut into patches.
     """
 
     weight: Float[Array, "9*C F"]  # taps in reading order, then input channels
@@ -88,34 +88,20 @@ class Convolution(eqx.Module):
         return ((self.view - 1) // self.stride + 1) ** 2 * self.bias.shape[0]
 
     def __call__(self, x: Float[Array, "... V*V*C"]) -> Float[Array, "... W*W*F"]:
-        convolve = convolve_dense if self.view <= SMALL_VIEW else convolve_patches
-        return convolve(x, self.weight, self.bias, view=self.view, stride=self.stride)
+        """By patches."""
+        lead, V, stride = x.shape[:-1], self.view, self.stride
+        image = x.reshape(*lead, V, V, -1)
+        padded = jnp.pad(image, [(0, 0)] * len(lead) + [(1, 1), (1, 1), (0, 0)])
+        shifted = [padded[..., i : i + V : stride, j : j + V : stride, :] for i in range(3) for j in range(3)]
+        return (jnp.concatenate(shifted, axis=-1) @ self.weight + self.bias).reshape(*lead, -1)
 
-
-def convolve_patches(x: Array, weight: Array, bias: Array, *, view: int, stride: int) -> Array:
-    lead = x.shape[:-1]
-    image = x.reshape(*lead, view, view, -1)
-    padded = jnp.pad(image, [(0, 0)] * len(lead) + [(1, 1), (1, 1), (0, 0)])
-    shifted = [padded[..., i : i + view : stride, j : j + view : stride, :] for i in range(3) for j in range(3)]
-    return (jnp.concatenate(shifted, axis=-1) @ weight + bias).reshape(*lead, -1)
-
-
-def convolve_dense(x: Array, weight: Array, bias: Array, *, view: int, stride: int) -> Array:
-    return dense(x, *spread_out(weight, bias, view=view, stride=stride))
-
-
-def spread_out(weight: Array, bias: Array, *, view: int, stride: int) -> tuple[Array, Array]:
-    """The convolution's kernel over all positions, as a dense layer's weight and bias."""
-    taps = jnp.asarray(tap_table(view, stride), weight.dtype)
-    spread = jnp.einsum("xpd,dcf->xcpf", taps, weight.reshape(9, -1, weight.shape[-1]))
-    spread = spread.reshape(view**2 * weight.shape[0] // 9, -1)
-    spare = -len(spread) % 16  # rows of a length that is no multiple of 16 take the matrix units' slow path
-    return jnp.pad(spread, [(0, spare), (0, 0)]), jnp.tile(bias, taps.shape[1])
-
-
-def dense(x: Float[Array, "... I"], weight: Float[Array, "J O"], bias: Float[Array, " O"]) -> Float[Array, "... O"]:
-    """x W + b, for a W with empty rows at its end."""
-    return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, len(weight) - x.shape[-1])]) @ weight + bias
+    def spread(self) -> tuple[Float[Array, "J W*W*F"], Float[Array, " W*W*F"]]:
+        """The kernel over all positions: weight and bias of a dense layer, with empty rows at the weight's end."""
+        taps = jnp.asarray(tap_table(self.view, self.stride), self.weight.dtype)
+        spread = jnp.einsum("xpd,dcf->xcpf", taps, self.weight.reshape(9, -1, self.weight.shape[-1]))
+        spread = spread.reshape(self.view**2 * self.weight.shape[0] // 9, -1)
+        spare = -len(spread) % 16  # rows of a length that is no multiple of 16 take the matrix units' slow path
+        return jnp.pad(spread, [(0, spare), (0, 0)]), jnp.tile(self.bias, taps.shape[1])
 
 
 def tap_table(view: int, stride: int) -> np.ndarray:
@@ -146,21 +132,18 @@ class Encoder(eqx.Module):
         self.dense = Linear(keys[2], self.conv2.num_outputs, num_features, RELU_GAIN)
 
     def __call__(self, o_t: UInt8[Array, "... V V C"]) -> Float[Array, "... Z"]:
+        spread = self.spread()
+        if spread is not self:
+            return spread(o_t)
         x = o_t.reshape(*o_t.shape[:-3], -1).astype(self.dense.weight.dtype)
         return jax.nn.relu(self.dense(jax.nn.relu(self.conv2(jax.nn.relu(self.conv1(x))))))
 
     def spread(self) -> Encoder | SpreadEncoder:
-        """The same encoder for a loop, which would spread its convolutions at every step."""
+        """The same encoder as dense layers, where the view is small; a loop does that before its first step."""
         if self.conv1.view > SMALL_VIEW:
             return self
-        layers = [
-            *(
-                spread_out(conv.weight, conv.bias, view=conv.view, stride=conv.stride)
-                for conv in (self.conv1, self.conv2)
-            ),
-            (self.dense.weight, self.dense.bias),
-        ]
-        # A layer answers as many numbers as the next one has rows, empty ones included: nothing to fill up in the loop.
+        layers = [self.conv1.spread(), self.conv2.spread(), (self.dense.weight, self.dense.bias)]
+        # A layer answers as many numbers as the next one has rows, empty ones included: no copy that fills them up.
         spare = [*(len(after) - weight.shape[1] for (weight, _), (after, _) in pairwise(layers)), 0]
         return SpreadEncoder(
             layers=tuple(
@@ -176,9 +159,11 @@ class SpreadEncoder(eqx.Module):
     layers: tuple[tuple[Array, Array], ...]  # weight, bias
 
     def __call__(self, o_t: UInt8[Array, "... V V C"]) -> Float[Array, "... Z"]:
-        x = o_t.reshape(*o_t.shape[:-3], -1).astype(self.layers[0][0].dtype)
+        x = o_t.reshape(*o_t.shape[:-3], -1)
+        weight = self.layers[0][0]
+        x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, len(weight) - x.shape[-1])]).astype(weight.dtype)
         for weight, bias in self.layers:
-            x = jax.nn.relu(dense(x, weight, bias))
+            x = jax.nn.relu(x @ weight + bias)
         return x
 
 

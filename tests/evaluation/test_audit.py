@@ -19,7 +19,7 @@ from ndigo.evaluation.audit import Mind, acting, judge_policy, judge_seekers, se
 from ndigo.evaluation.glass_box import Probe
 from ndigo.model import init_world_model, make_likelihood
 from ndigo.oracle import play, random_walker
-from ndigo.rewards import make_reward
+from ndigo.rewards import make_reward, pay_exactly
 from ndigo.training.learner import Params
 from ndigo.training.run import settings_of
 from ndigo.training.trained import Trained
@@ -36,15 +36,14 @@ WORLD = grid_world(
 REWARD = make_reward("ndigo-1")
 
 
-@pytest.fixture(scope="module")
-def mind() -> Mind:
+def make_mind(likelihood: str) -> Mind:
     def make(key):
         keys = jax.random.split(key, 3)
         sizes = {"shape": WORLD.shape, "num_actions": 5, "num_features": 8, "num_filters": 2}
         model = init_world_model(
             keys[0],
             **sizes,
-            likelihood=make_likelihood("categorical", 3, [c.kind for c in WORLD.channels]),
+            likelihood=make_likelihood(likelihood, 3, [c.kind for c in WORLD.channels]),
             predictor="open_loop",
             num_ahead=K,
             belief_size=8,
@@ -54,6 +53,11 @@ def mind() -> Mind:
         return Mind(model=model, q=QNetwork(keys[1], **sizes, state_size=8, num_hidden=8), probe=probe)
 
     return jax.jit(make)(jax.random.key(0))
+
+
+@pytest.fixture(scope="module")
+def mind() -> Mind:
+    return make_mind("categorical")
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +111,17 @@ def test_ideal_reward_floor_and_visits_are_those_of_the_same_episodes(judged, ep
     # An object in view is known for certain; both rooms have six cells, of which none is seen at first.
     assert judged.floor[judged.is_visible].max() == pytest.approx(0, abs=1e-5)
     assert judged.floor[:, :, 0].min() == pytest.approx(np.log(6), abs=1e-5)
+
+
+def test_perfect_model_of_a_mixture_takes_the_walls_together(mind):
+    """And so pays them by the marginal chance of the whole view; cell by cell they are paid for more than once."""
+    minds, many, key = [mind, make_mind("mixture")], 100, jax.random.key(2)
+    by_cell, whole = judge_policy(WORLD, REWARD, lambda mind: random_walker(WORLD), minds, key, many).attainable
+    walk = jax.jit(jax.vmap(lambda key: play(WORLD, random_walker(WORLD), key)))(jax.random.split(key, many))
+    exact = jax.jit(jax.vmap(pay_exactly(REWARD, WORLD, lambda nats: nats.channels)))
+    np.testing.assert_allclose(whole, exact(walk.a_t, walk.o_t)[0], atol=1e-4)
+    np.testing.assert_allclose(whole[..., 1:], by_cell[..., 1:], atol=1e-4)
+    assert np.abs(by_cell[..., 0]).sum() > 1.5 * np.abs(whole[..., 0]).sum() > 0
 
 
 def test_seeker_takes_its_path_and_stops_at_the_object_it_looks_for():

@@ -123,10 +123,9 @@ def test_every_kind_of_reward_fills_the_same_record(name, shipped, recorded):
 
 
 def test_an_agent_that_learned_no_policy_draws_its_actions(shipped):
-    q, drawn = shipped.mind.q, jnp.int32(3)
-    h_t = jnp.ones(q.core.size)
-    assert choose(make_reward("random"), q, h_t, drawn) == drawn
-    assert choose(shipped.reward, q, h_t, drawn) == q.heads(h_t).argmax() != drawn
+    q_t, drawn = jnp.array([0.0, 2.0, 1.0]), jnp.int32(2)
+    assert choose(make_reward("random"), q_t, drawn) == drawn
+    assert choose(shipped.reward, q_t, drawn) == 1
 
 
 def test_a_world_without_truth_or_map_is_refused_in_one_line(shipped):

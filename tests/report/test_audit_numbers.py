@@ -118,6 +118,7 @@ def experiment_4(learned: tuple[float, float] | None, ideal=(8.0, 3.0), visits=(
     return Audit(
         reward="ndigo-4",
         gamma=0.99,
+        are_walls_whole=False,
         pay=(Pay("all", "all", of(3.0), of(3.0), of(3.0), of(0.0), None, None),),
         noise_share=None,
         ideal_noise_share=None,
@@ -157,6 +158,10 @@ def test_verdict_blames_the_likelihood_for_what_a_perfect_model_would_overpay_an
     assert judged.learned is not None
     told = verdict(audit_of(judged))
     assert "So even a perfect model would pay" in told
+    assert "the likelihood takes the walls' cells for independent" in told
+    assert "the likelihood takes the channels for independent" in verdict(
+        dataclasses.replace(audit_of(judged), are_walls_whole=True)
+    )
     assert "For the walls the model pays" in told
     perfect = verdict(audit_of(random_episodes(1, learned=judged.attainable, ideal=judged.attainable)))
     assert "too much" not in perfect

@@ -56,11 +56,12 @@ class Judged(eqx.Module):
 
 def acting(mind: Mind) -> ReferenceAgent:
     """The trained agent as a policy: its best action, at every frame."""
+    policy = mind.q.for_steps()
 
     def act(key: Array, o_t: Array, state: tuple[Array, Array]):
         a_tm1, h_tm1 = state
-        h_t = mind.q.core.step(o_t, a_tm1, h_tm1)
-        a_t = mind.q.heads(h_t).argmax(axis=-1).astype(jnp.int32)
+        h_t, q_t = policy.step(o_t, a_tm1, h_tm1)
+        a_t = q_t.argmax(axis=-1).astype(jnp.int32)
         return a_t, (a_t, h_t)
 
     return ReferenceAgent("greedy", (jnp.int32(0), jnp.zeros(mind.q.core.size)), act)

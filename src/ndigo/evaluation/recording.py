@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
 from ndigo import __version__
 from ndigo.agent import QNetwork
@@ -132,9 +132,9 @@ def draws(world: World, key: Array) -> tuple[Array, Array, Int[Array, " S"]]:
     return key_reset, jax.random.split(key_world, world.num_steps), random_a
 
 
-def choose(reward: IntrinsicReward, q: QNetwork, h_t: Array, random_a: Int[Array, ""]) -> Int[Array, ""]:
+def choose(reward: IntrinsicReward, q_t: Float[Array, " A"], random_a: Int[Array, ""]) -> Int[Array, ""]:
     """The greedy action; a drawn one for an agent that learned no policy."""
-    return random_a if reward.acts_at_random else q.heads(h_t).argmax(axis=-1).astype(jnp.int32)
+    return random_a if reward.acts_at_random else q_t.argmax(axis=-1).astype(jnp.int32)
 
 
 def pay(reward: IntrinsicReward, mind: Mind, window: Window) -> tuple[Array, Paid]:
@@ -154,13 +154,14 @@ def _episode(world: World, reward: IntrinsicReward, mind: Mind, key: Array) -> d
     assert world.truth is not None
     truth_of: Callable[[Any], Truth] = world.truth
     key_reset, keys, random_a = draws(world, key)
+    policy = mind.q.for_steps()
 
     def body(carry, draw):
         state, a_tm1, h_tm1 = carry
         key_step, random_a = draw
         o_t, truth = world.observe(state), truth_of(state)
-        h_t = mind.q.core.step(o_t, a_tm1, h_tm1)
-        a_t = choose(reward, mind.q, h_t, random_a)
+        h_t, q_t = policy.step(o_t, a_tm1, h_tm1)
+        a_t = choose(reward, q_t, random_a)
         frame = (o_t, truth.agent, truth.objects, object_cells(world, state), a_tm1)
         return (world.step(key_step, state, a_t), a_t, h_t), frame
 

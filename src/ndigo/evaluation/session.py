@@ -158,8 +158,8 @@ def _look(subject: Subject, mind: Mind, before: Live, random_a: Array) -> tuple[
     assert world.map_shape is not None
     t, a_tm1, o_t, truth = before.t + 1, before.a_t, world.observe(before.world), world.truth(before.world)
     b_t = mind.model.core.step(o_t, a_tm1, before.b_t)
-    h_t = mind.q.core.step(o_t, a_tm1, before.h_t)
-    a_t = choose(reward, mind.q, h_t, random_a)
+    h_t, q_t = mind.q.for_steps().step(o_t, a_tm1, before.h_t)
+    a_t = choose(reward, q_t, random_a)
     M = len(before.past.a_tm1) - 1
     at = jnp.minimum(t, M)
     newest = Past(o_t=o_t, a_tm1=a_tm1, b_tm1=before.b_t)

@@ -66,8 +66,8 @@ class Agent:
     def _act(self) -> Any:
         def act(o_t, state):
             b_t = self.params.model.core.step(o_t, state.a_t, state.b_t)
-            h_t = self.params.q.core.step(o_t, state.a_t, state.h_t)
-            a_t = self.params.q.heads(h_t).argmax(axis=-1).astype(jnp.int32)
+            h_t, q_t = self.params.q.for_steps().step(o_t, state.a_t, state.h_t)
+            a_t = q_t.argmax(axis=-1).astype(jnp.int32)
             return a_t, AgentState(b_t=b_t, h_t=h_t, a_t=a_t)
 
         return jax.jit(act)
