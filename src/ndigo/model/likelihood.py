@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, Int, UInt8
 from ndigo.errors import unknown_name
 
 LIKELIHOODS = ("categorical", "mixture", "bernoulli")
-NUM_MIXED = 4
+NUM_MIXED = 4  # pictures of a mixture
 
 
 class Target(eqx.Module):
