@@ -84,15 +84,6 @@ def test_gru_gradients_equal_finite_differences_of_the_float64_loop():
     assert sum((g * d).sum() for g, d in zip(gradients, direction, strict=True)) == pytest.approx(slope, rel=1e-4)
 
 
-def test_gru_step_repeated_is_its_unroll():
-    x_t, _, h = gru_inputs(2)
-    layer = GRU(jax.random.key(0), D)
-    h_t = layer.unroll(x_t, h)
-    for t in range(T):
-        h = layer.step(x_t[t], h)
-        np.testing.assert_allclose(h_t[t], h, atol=1e-6)
-
-
 @pytest.mark.parametrize("V", [1, 3, 4, 5, 7, 9])
 def test_encoder_is_two_library_convolutions_and_a_dense_layer(V):
     encoder = Encoder(jax.random.key(0), (V, V, 3), 8, num_filters=4)

@@ -18,7 +18,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, UInt8
 
-from ndigo.gru import gru_step, gru_unroll
+from ndigo.gru import gru_unroll
 
 
 class Linear(eqx.Module):
@@ -191,9 +191,6 @@ class GRU(eqx.Module):
     def __init__(self, key: Array, size: int):
         self.weight = jnp.concatenate(list(jax.vmap(orthogonal)(jax.random.normal(key, (3, size, size)))), axis=1)
 
-    def step(self, x: Float[Array, "... 3*D"], h: Float[Array, "... D"]) -> Float[Array, "... D"]:
-        return gru_step(x, self.weight, h)
-
     def unroll(self, x_t: Float[Array, "T ... 3*D"], h_0: Float[Array, "... D"]) -> Float[Array, "T ... D"]:
         """h after each input, starting from the state `h_0` before the first."""
         D = h_0.shape[-1]
@@ -253,7 +250,7 @@ class Core(eqx.Module):
 
     def step(self, o_t: Array, a_tm1: Array, h: Float[Array, "... D"]) -> Float[Array, "... D"]:
         """The state after one more frame."""
-        return self.gru.step(self.inputs(self.encoder(o_t), a_tm1), h)
+        return self.for_steps().step(o_t, a_tm1, h)
 
     def unroll(self, z_t: Float[Array, "T ... Z"], a_tm1: Int[Array, "T ..."], h_0: Float[Array, "... D"]) -> Array:
         """The states after each frame of a window, given the features of its frames."""

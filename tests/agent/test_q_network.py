@@ -50,11 +50,13 @@ def test_network_for_a_loop_is_the_same_network(view):
     network = QNetwork(keys[0], shape=(view, view, 2), num_actions=A, num_features=8, state_size=4, num_hidden=8)
     network = jax.tree.map(lambda x: x + 0.3 * jax.random.normal(keys[1], x.shape), network)  # biases too
     o_t = jax.random.bernoulli(keys[2], 0.5, (6, view, view, 2)).astype(jnp.uint8)
-    steps, step, h, h_loop = network.for_steps(), jax.jit(lambda net, *x: net.step(*x)), jnp.zeros(4), jnp.zeros(4)
-    for t, a_tm1 in enumerate(jax.random.randint(keys[3], (6,), 0, A)):
-        h, (h_loop, q_loop) = step(network.core, o_t[t], a_tm1, h), step(steps, o_t[t], a_tm1, h_loop)
-        np.testing.assert_allclose(h_loop, h, atol=1e-5)
-        np.testing.assert_allclose(q_loop, network.heads(h), rtol=1e-4, atol=1e-5)
+    a_tm1 = jax.random.randint(keys[3], (6,), 0, A)
+    h_t = network.core.unroll(network.core.encoder(o_t), a_tm1, jnp.zeros(4))
+    steps, step, h = network.for_steps(), jax.jit(lambda net, *x: net.step(*x)), jnp.zeros(4)
+    for t in range(6):
+        h, q = step(steps, o_t[t], a_tm1[t], h)
+        np.testing.assert_allclose(h, h_t[t], atol=1e-5)
+        np.testing.assert_allclose(q, network.heads(h_t[t]), rtol=1e-4, atol=1e-5)
 
 
 def test_loss_equals_a_float64_loop_over_streams_and_steps(setting):
