@@ -10,27 +10,29 @@ from ndigo.report.statistics import bootstrap
 from ndigo.storage.run_folder import RunFolder
 
 STUDY = Path(__file__).parents[1] / "results" / "study"
-COLUMNS = """run, seeds, learner steps, seconds, fixed: visits, first visit, discovery loss, noise visits,
-wall reward""".replace("\n", " ").split(", ")
+COLUMNS = """run, world, seeds, learner steps, seconds, fixed: visits, first visit, discovery loss,
+distractor: visits, wall reward""".replace("\n", " ").split(", ")
 
 
 def table() -> list[str]:
     rows = ["| " + " | ".join(COLUMNS) + " |", "|---|" + "--:|" * (len(COLUMNS) - 1)]
-    for path in sorted(STUDY.iterdir(), key=lambda path: -RunFolder(path).evaluations()[-1]["step"]):
-        folder = RunFolder(path)
+    folders = [RunFolder(path) for path in STUDY.iterdir()]
+    for folder in sorted(folders, key=lambda f: (f.settings()["world"]["name"], -f.evaluations()[-1]["step"], f.path)):
         last, world = folder.evaluations()[-1], folder.settings()["world"]
-        fixed, noise = world["objects"].index("fixed"), world["objects"].index("noise")
+        fixed = world["objects"].index("fixed")
+        (distractor,) = {0, 1} - {fixed}
         seen = {name: np.asarray(values) for name, values in last["evaluation"].items()}
         walls = np.asarray(last["learning"]["reward_c"])[:, world["channels"].index("walls")]
         cells = [
-            path.name,
+            folder.path.name,
+            world["name"],
             str(len(walls)),
             f"{last['step']:,}",
             f"{last['seconds']:.0f}",
             spread(seen["visits"][:, fixed], ".0f"),
             spread(seen["first_visit"][:, fixed], ".0f"),
             spread(seen["discovery_loss"][:, fixed], ".2f"),
-            spread(seen["visits"][:, noise], ".1f"),
+            spread(seen["visits"][:, distractor], ".1f"),
             spread(walls, ".3f"),
         ]
         rows.append("| " + " | ".join(cells) + " |")

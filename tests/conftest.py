@@ -53,6 +53,14 @@ def traced_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def interpret() -> bool:
+    """Whether a kernel has to run in Pallas' interpreter: there is no GPU."""
+    import jax
+
+    return jax.default_backend() != "gpu"
+
+
+@pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> ndigo.Run:
     """An uninterrupted tiny run. Read only."""
     from tiny_runs import train_tiny

@@ -1,19 +1,20 @@
-"""The recurrent unroll: one function, three implementations that tests hold equal.
+"""The recurrent unroll: one function, a scan and a kernel that tests hold equal.
 
     r, u = sigmoid(x_r + h W_r), sigmoid(x_u + h W_u)
     n    = tanh(x_n + r * (h W_n))
     h'   = u * h + (1 - u) * n
 
-On a GPU a Pallas kernel keeps W on chip and the state in registers for the whole window; on the way back every gate
-is recomputed in one product over all steps, because memory is what a GPU waits for. Where shapes or types do not suit
-the kernel, `lax.scan` keeps every gate instead: a CPU waits for arithmetic. Either way W's gradient is one product
-after the loop; automatic differentiation would add a [D, 3D] gradient at every step. The state is float32 throughout;
-products are taken in W's type and summed in float32.
+On a GPU a Pallas kernel keeps W on chip and the state in registers for the whole window; where shapes or types do not
+suit it, `lax.scan` does the same. On the way a step keeps what each pre-activation gets for one unit of dh', so that
+the way back has nothing to compute again, and W's gradient is one product after the loop; automatic differentiation
+would add a [D, 3D] gradient at every step. The state is float32 throughout; products are taken, and factors kept, in
+W's type, and sums are float32.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,9 +22,19 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jaxtyping import Array, Float
 
-from ndigo.kernels import call_kernel, dot
+from ndigo.kernels import call_kernel, dot, sigmoid, tanh
 
 ROWS = 16  # streams in one kernel program: the smallest tile of the matrix units
+STATE_SIZES = (16, 32, 64, 128)
+
+
+class Kept(NamedTuple):
+    """What the way back needs of every step, in the weights' type."""
+
+    h_tm1: Float[Array, "T B D"]
+    per_hw: Float[Array, "T B 3*D"]  # for one unit of dh', what h W gets
+    u: Float[Array, "T B D"]  # what h gets by itself
+    per_n: Float[Array, "T B D"]  # what x_n gets; x_r and x_u get what h W does
 
 
 def gates(x: Array, hw: Array) -> tuple[Array, Array, Array, Array]:
@@ -32,6 +43,12 @@ def gates(x: Array, hw: Array) -> tuple[Array, Array, Array, Array]:
     h_r, h_u, h_n = jnp.split(hw, 3, axis=-1)
     r, u = jax.nn.sigmoid(x_r + h_r), jax.nn.sigmoid(x_u + h_u)
     return r, u, jnp.tanh(x_n + r * h_n), h_n
+
+
+def factors(h: Array, r: Array, u: Array, n: Array, h_n: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+    """For one unit of dh': what x_n gets, and what h W_r, h W_u and h W_n get."""
+    per_n = (1 - u) * (1 - n * n)
+    return per_n, (per_n * h_n * (r - r * r), (h - n) * (u - u * u), per_n * r)
 
 
 def project(h: Array, weight: Array) -> Array:
@@ -45,86 +62,34 @@ def gru_step(x: Float[Array, "... 3*D"], weight: Float[Array, "D 3*D"], h: Float
     return u * h + (1 - u) * n
 
 
+@jax.custom_vjp
 def gru_unroll(x_t: Float[Array, "T B 3*D"], weight: Float[Array, "D 3*D"], h_0: Float[Array, "B D"]) -> Array:
     """The state after each input: [T, B, D]."""
-    D = weight.shape[0]
-    is_tiled = x_t.shape[1] % ROWS == 0 and D in (16, 32, 64, 128)
-    fits_on_chip = weight.dtype == jnp.bfloat16  # 128 x 384 numbers of 2 bytes do, of 4 bytes do not
-    return (unroll_recomputing if is_tiled and fits_on_chip else unroll_keeping)(x_t, weight, h_0)
+    return _where_it_suits(forward_kernel, forward_scan, x_t, weight, h_0)
 
 
-@jax.custom_vjp
-def unroll_keeping(x_t: Array, weight: Array, h_0: Array) -> Array:
-    """By a scan that keeps its gates for the way back."""
-    return forward_scan(x_t, weight, h_0)
-
-
-def _keep(x_t, weight, h_0):
-    def body(h, x):
-        r, u, n, h_n = gates(x, project(h, weight))
-        h = u * h + (1 - u) * n
-        return h, (h, r, u, n, h_n)
-
-    h_t, *kept = lax.scan(body, h_0, x_t, unroll=_unroll(len(x_t)))[1]
-    return h_t, (jnp.zeros(0, x_t.dtype), weight, h_0, h_t, *kept)
-
-
-def _backward_keeping(saved, dh_t):
-    like_x, weight, h_0, h_t, *kept = saved
-    h_tm1 = jnp.concatenate([h_0[None], h_t[:-1]])
-
-    def body(dh, step):
-        dh_out, h, r, u, n, h_n = step
-        dh = dh + dh_out
-        dn = dh * (1 - u) * (1 - n * n)
-        du = dh * (h - n) * u * (1 - u)
-        dr = dn * h_n * r * (1 - r)
-        dhw = jnp.concatenate([dr, du, dn * r], axis=-1)
-        return dh * u + project(dhw, weight.T), (dhw, dn)
-
-    steps = (dh_t, h_tm1, *kept)
-    dh_0, (dhw, dn) = lax.scan(body, jnp.zeros_like(h_0), steps, reverse=True, unroll=_unroll(len(dh_t)))
-    dx = jnp.concatenate([dhw[..., : -h_0.shape[-1]], dn], axis=-1)
-    return dx.astype(like_x.dtype), _weight_gradient(h_tm1, dhw, weight.dtype), dh_0
-
-
-unroll_keeping.defvjp(_keep, _backward_keeping)
-
-
-@jax.custom_vjp
-def unroll_recomputing(x_t: Array, weight: Array, h_0: Array) -> Array:
-    """By the kernel where there is a GPU for it; what else runs it does the same in a scan."""
-    return lax.platform_dependent(x_t, weight, h_0, cuda=forward_kernel, default=forward_scan)
-
-
-def _save(x_t, weight, h_0):
-    h_t = unroll_recomputing(x_t, weight, h_0)
-    return h_t, (x_t, weight, h_0, h_t)
+def _forward(x_t, weight, h_0):
+    h_t, kept = _where_it_suits(forward_keeping_kernel, forward_keeping_scan, x_t, weight, h_0)
+    return h_t, (weight, kept, jnp.zeros(0, x_t.dtype))
 
 
 def _backward(saved, dh_t):
-    x_t, weight, h_0, h_t = saved
-    h_tm1 = jnp.concatenate([h_0[None], h_t[:-1]])
-    low = weight.dtype  # what passes between the bulk products and the loop has the weights' type
-    r, u, n, h_n = gates(x_t, (h_tm1.astype(low) @ weight).astype(jnp.float32))
-    # What each pre-activation gets for one unit of dh.
-    per_n = (1 - u) * (1 - n * n)
-    per_u = (h_tm1 - n) * u * (1 - u)
-    per_r = per_n * h_n * r * (1 - r)
-    per_hw = jnp.concatenate([per_r, per_u, per_n * r], axis=-1).astype(low)
-    dh, dh_0 = lax.platform_dependent(dh_t, weight, u.astype(low), per_hw, cuda=backward_kernel, default=backward_scan)
-    dhw = (jnp.concatenate([dh] * 3, axis=-1) * per_hw).astype(low)
-    dx = jnp.concatenate([dhw[..., : -dh.shape[-1]], (dh * per_n).astype(low)], axis=-1)
-    return dx.astype(x_t.dtype), _weight_gradient(h_tm1, dhw, low), dh_0
+    weight, kept, like_x = saved
+    dx, dhw, dh_0 = _where_it_suits(backward_kernel, backward_scan, dh_t, weight, kept)
+    flat, dflat = (x.reshape(-1, x.shape[-1]) for x in (kept.h_tm1, dhw))
+    return dx.astype(like_x.dtype), dot(flat.T, dflat).astype(weight.dtype), dh_0
 
 
-unroll_recomputing.defvjp(_save, _backward)
+gru_unroll.defvjp(_forward, _backward)
 
 
-def _weight_gradient(h_tm1: Array, dhw: Array, dtype: Any) -> Array:
-    """All steps and streams in one product."""
-    flat, dflat = (x.reshape(-1, x.shape[-1]).astype(dtype) for x in (h_tm1, dhw))
-    return jnp.matmul(flat.T, dflat, preferred_element_type=jnp.float32).astype(dtype)
+def _where_it_suits(kernel: Callable[..., Any], scan: Callable[..., Any], x_t: Array, weight: Array, rest: Any) -> Any:
+    """By the kernel where there is a GPU for it."""
+    is_tiled = x_t.shape[1] % ROWS == 0 and weight.shape[0] in STATE_SIZES
+    fits_on_chip = weight.dtype == jnp.bfloat16  # 128 x 384 numbers of 2 bytes do, of 4 bytes do not
+    if not (is_tiled and fits_on_chip):
+        return scan(x_t, weight, rest)
+    return lax.platform_dependent(x_t, weight, rest, cuda=kernel, default=scan)
 
 
 def forward_scan(x_t: Array, weight: Array, h_0: Array) -> Array:
@@ -135,78 +100,123 @@ def forward_scan(x_t: Array, weight: Array, h_0: Array) -> Array:
     return lax.scan(body, h_0, x_t, unroll=_unroll(len(x_t)))[1]
 
 
-def backward_scan(dh_t: Array, weight: Array, u_t: Array, per_hw: Array) -> tuple[Array, Array]:
-    """dh at every step and before the first: dh_{t-1} = dh_t u_t + (dh_t per_hw_t) W^T."""
+def forward_keeping_scan(x_t: Array, weight: Array, h_0: Array) -> tuple[Array, Kept]:
+    low = weight.dtype
+
+    def body(h, x):
+        r, u, n, h_n = gates(x, project(h, weight))
+        per_n, per_hw = factors(h, r, u, n, h_n)
+        h = u * h + (1 - u) * n
+        return h, (h, jnp.concatenate(per_hw, axis=-1).astype(low), u.astype(low), per_n.astype(low))
+
+    h_t, *kept = lax.scan(body, h_0, x_t, unroll=_unroll(len(x_t)))[1]
+    return h_t, Kept(jnp.concatenate([h_0[None], h_t[:-1]]).astype(low), *kept)
+
+
+def backward_scan(dh_t: Array, weight: Array, kept: Kept) -> tuple[Array, Array, Array]:
+    """Gradients in x_t, in h W and in h_0: dh_{t-1} = dh_t u_t + (dh_t per_hw_t) W^T."""
+    low = weight.dtype
 
     def body(dh, step):
-        dh_out, u, per_hw = step
+        dh_out, per_hw, u, per_n = step
         dh = dh + dh_out
-        return dh * u + project(jnp.concatenate([dh] * 3, axis=-1) * per_hw, weight.T), dh
+        dhw = (jnp.concatenate([dh] * 3, axis=-1) * per_hw).astype(low)
+        return dh * u + project(dhw, weight.T), (dhw, (dh * per_n).astype(low))
 
-    dh_0, dh = lax.scan(body, jnp.zeros_like(dh_t[0]), (dh_t, u_t, per_hw), reverse=True, unroll=_unroll(len(dh_t)))
-    return dh, dh_0
+    steps = (dh_t, *kept[1:])
+    dh_0, (dhw, dn) = lax.scan(body, jnp.zeros_like(dh_t[0]), steps, reverse=True, unroll=_unroll(len(dh_t)))
+    return jnp.concatenate([dhw[..., : -dn.shape[-1]], dn], axis=-1), dhw, dh_0
 
 
 def forward_kernel(x_t: Array, weight: Array, h_0: Array, interpret: bool = False) -> Array:
-    """`forward_scan` as one kernel: a program takes some of the streams through all T steps."""
-    T, B, D = x_t.shape[0], x_t.shape[1], weight.shape[0]
+    """`forward_scan` as one kernel."""
+    return _forward_kernel(x_t, weight, h_0, keeps=False, interpret=interpret)[0]
 
-    def kernel(x_ref, weight_ref, h_0_ref, h_ref):
-        w_r, w_u, w_n = (weight_ref[:, pl.ds(i * D, D)] for i in range(3))
+
+def forward_keeping_kernel(x_t: Array, weight: Array, h_0: Array, interpret: bool = False) -> tuple[Array, Kept]:
+    """`forward_keeping_scan` as one kernel."""
+    h_t, *kept = _forward_kernel(x_t, weight, h_0, keeps=True, interpret=interpret)
+    return h_t, Kept(*kept)
+
+
+def _forward_kernel(x_t: Array, weight: Array, h_0: Array, keeps: bool, interpret: bool) -> list[Array]:
+    """h_t, and `Kept` where it keeps: a program takes some of the streams through all T steps."""
+    T, B, D = x_t.shape[0], x_t.shape[1], weight.shape[0]
+    low = weight.dtype
+    columns = [pl.ds(i * D, D) for i in range(3)]
+
+    def kernel(x_ref, weight_ref, h_0_ref, h_ref, *kept_refs):
+        w_r, w_u, w_n = (weight_ref[:, gate] for gate in columns)
 
         def load(t):
-            return tuple(x_ref[t, :, pl.ds(i * D, D)] for i in range(3))
+            return tuple(x_ref[t, :, gate] for gate in columns)
 
         def body(t, carry):
             h, (x_r, x_u, x_n) = carry
             ahead = load(jnp.minimum(t + 1, T - 1))  # on its way from memory while this step is computed
-            half = h.astype(weight.dtype)
-            r = jax.nn.sigmoid(x_r.astype(jnp.float32) + dot(half, w_r))
-            u = jax.nn.sigmoid(x_u.astype(jnp.float32) + dot(half, w_u))
-            n = jnp.tanh(x_n.astype(jnp.float32) + r * dot(half, w_n))
-            h = u * h + (1 - u) * n
+            half = h.astype(low)
+            r = sigmoid(x_r.astype(jnp.float32) + dot(half, w_r), interpret)
+            h_n = dot(half, w_n)
+            n = tanh(x_n.astype(jnp.float32) + r * h_n, interpret)
+            u = sigmoid(x_u.astype(jnp.float32) + dot(half, w_u), interpret)
+            if keeps:
+                h_tm1_ref, per_hw_ref, u_ref, per_n_ref = kept_refs
+                per_n, per_hw = factors(h, r, u, n, h_n)
+                h_tm1_ref[t] = half
+                for gate, per in zip(columns, per_hw, strict=True):
+                    per_hw_ref[t, :, gate] = per.astype(low)
+                u_ref[t] = u.astype(low)
+                per_n_ref[t] = per_n.astype(low)
+            h = n + u * (h - n)
             h_ref[t] = h
             return h, ahead
 
         lax.fori_loop(0, T, body, (h_0_ref[...], load(0)))
 
+    like_h = ((T, B, D), low)
     return call_kernel(
         kernel,
         rows=ROWS,
         inputs=[(x_t, True), (weight, False), (h_0, True)],
-        outputs=[((T, B, D), jnp.float32)],
+        outputs=[((T, B, D), jnp.float32), *([like_h, ((T, B, 3 * D), low), like_h, like_h] if keeps else [])],
         interpret=interpret,
-    )[0]
+    )
 
 
 def backward_kernel(
-    dh_t: Array, weight: Array, u_t: Array, per_hw: Array, interpret: bool = False
-) -> tuple[Array, Array]:
+    dh_t: Array, weight: Array, kept: Kept, interpret: bool = False
+) -> tuple[Array, Array, Array]:
     """`backward_scan` as one kernel."""
     T, B, D = dh_t.shape
+    low = weight.dtype
+    columns = [pl.ds(i * D, D) for i in range(3)]
 
-    def kernel(dh_out_ref, u_ref, per_hw_ref, transposed_ref, dh_ref, dh_0_ref):
-        w_r, w_u, w_n = (transposed_ref[pl.ds(i * D, D), :] for i in range(3))
+    def kernel(dh_out_ref, per_hw_ref, u_ref, per_n_ref, transposed_ref, dx_ref, dhw_ref, dh_0_ref):
+        transposed = [transposed_ref[gate, :] for gate in columns]
 
         def load(t):
-            return dh_out_ref[t], u_ref[t], *(per_hw_ref[t, :, pl.ds(j * D, D)] for j in range(3))
+            return dh_out_ref[t], u_ref[t], per_n_ref[t], *(per_hw_ref[t, :, gate] for gate in columns)
 
         def body(i, carry):
             t = T - 1 - i
-            dh, (dh_out, u, *per) = carry
+            dh, (dh_out, u, per_n, *per_hw) = carry
             ahead = load(jnp.maximum(t - 1, 0))
             dh = dh + dh_out
-            dh_ref[t] = dh
-            d_r, d_u, d_n = ((dh * each).astype(weight.dtype) for each in per)
-            return dh * u + dot(d_r, w_r) + dot(d_u, w_u) + dot(d_n, w_n), ahead
+            before = dh * u
+            for gate, per, w in zip(columns, per_hw, transposed, strict=True):
+                d = (dh * per).astype(low)
+                before = before + dot(d, w)
+                dhw_ref[t, :, gate] = d
+                dx_ref[t, :, gate] = d if gate is not columns[-1] else (dh * per_n).astype(low)
+            return before, ahead
 
         dh_0_ref[...] = lax.fori_loop(0, T, body, (jnp.zeros((ROWS, D), jnp.float32), load(T - 1)))[0]
 
     return call_kernel(
         kernel,
         rows=ROWS,
-        inputs=[(dh_t, True), (u_t, True), (per_hw, True), (weight.T, False)],
-        outputs=[((T, B, D), jnp.float32), ((B, D), jnp.float32)],
+        inputs=[*((x, True) for x in (dh_t, *kept[1:])), (weight.T, False)],
+        outputs=[((T, B, 3 * D), low), ((T, B, 3 * D), low), ((B, D), jnp.float32)],
         interpret=interpret,
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, UInt8
 
-from ndigo.gru import gru_unroll
+from ndigo.gru import gru_step, gru_unroll, project
 
 
 class Linear(eqx.Module):
@@ -100,7 +100,7 @@ class Convolution(eqx.Module):
         taps = jnp.asarray(tap_table(self.view, self.stride), self.weight.dtype)
         spread = jnp.einsum("xpd,dcf->xcpf", taps, self.weight.reshape(9, -1, self.weight.shape[-1]))
         spread = spread.reshape(self.view**2 * self.weight.shape[0] // 9, -1)
-        spare = -len(spread) % 16  # rows of a length that is no multiple of 16 take the matrix units' slow path
+        spare = -len(spread) % 32  # else XLA fills them up in every product, to cut them among its programs
         return jnp.pad(spread, [(0, spare), (0, 0)]), jnp.tile(self.bias, taps.shape[1])
 
 
@@ -235,17 +235,11 @@ class Core(eqx.Module):
 
     def for_steps(self) -> CoreSteps:
         """The same core for many steps in a loop."""
-        D, (from_z, from_h) = self.size, (self.from_features.weight, self.gru.weight)
-        by_action = (self.from_action + self.from_features.bias).astype(jnp.float32)
         return CoreSteps(
             encoder=self.encoder.spread(),
-            weight=jnp.concatenate(
-                [
-                    jnp.pad(from_z, [(0, 0), (0, D)]),
-                    jnp.concatenate([from_h[:, : 2 * D], jnp.zeros_like(from_h[:, :D]), from_h[:, 2 * D :]], axis=1),
-                ]
-            ),
-            by_action=jnp.pad(by_action, [(0, 0), (0, D)]),
+            from_features=self.from_features.weight,
+            by_action=(self.from_action + self.from_features.bias).astype(jnp.float32),
+            weight=self.gru.weight,
         )
 
     def step(self, o_t: Array, a_tm1: Array, h: Float[Array, "... D"]) -> Float[Array, "... D"]:
@@ -258,15 +252,12 @@ class Core(eqx.Module):
 
 
 class CoreSteps(eqx.Module):
-    """A core whose step is few, large products: on a GPU each small one in a loop takes as long as a large one."""
+    """A core whose step is few kernels: on a GPU a small one in a loop takes as long as a large one."""
 
     encoder: Encoder | SpreadEncoder
-    weight: Float[Array, "Z+D 4*D"]  # features and state into r, u, and n's two shares: x_n, and h W_n
-    by_action: Float[Array, "A 4*D"]
+    from_features: Float[Array, "Z 3*D"]
+    by_action: Float[Array, "A 3*D"]
+    weight: Float[Array, "D 3*D"]
 
     def step(self, o_t: Array, a_tm1: Array, h: Float[Array, "... D"]) -> Float[Array, "... D"]:
-        x = jnp.concatenate([self.encoder(o_t), h.astype(self.weight.dtype)], axis=-1)
-        gates = jnp.matmul(x, self.weight, preferred_element_type=jnp.float32) + self.by_action[a_tm1]
-        r, u, x_n, h_n = jnp.split(gates, 4, axis=-1)
-        u, n = jax.nn.sigmoid(u), jnp.tanh(x_n + jax.nn.sigmoid(r) * h_n)
-        return u * h + (1 - u) * n
+        return gru_step(project(self.encoder(o_t), self.from_features) + self.by_action[a_tm1], self.weight, h)

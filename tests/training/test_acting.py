@@ -11,7 +11,7 @@ from probe_worlds import clock, read_clock
 from ndigo.agent import unpack
 from ndigo.config import preset
 from ndigo.rewards import make_reward
-from ndigo.training.acting import beliefs, cut_windows, run_episode
+from ndigo.training.acting import as_bytes, beliefs, best, cut_windows, from_bytes, run_episode
 from ndigo.training.learner import make_learner
 from ndigo.training.trainer import make_trainer
 
@@ -138,3 +138,25 @@ def test_nothing_drawn_from_the_replay_crosses_an_episode():
     np.testing.assert_array_equal(action[1:], window.a_t)
     assert set(np.asarray(window.start).tolist()) == {0, 4, 6}
     np.testing.assert_array_equal(window.belief[np.asarray(window.start) == 0], 0)
+
+
+def test_a_step_as_bytes_comes_back_whole():
+    rng = np.random.default_rng(0)
+    rows = [
+        rng.integers(0, 2, (7, 3, 3, 2)).astype(np.uint8),
+        rng.integers(0, 2, (7, 2)).astype(bool),
+        rng.integers(-(2**15), 2**15, (7, 2)).astype(np.int16),
+        rng.integers(-(2**31), 2**31, (7,)).astype(np.int32),
+        np.zeros((7, 0), np.int16),
+    ]
+    written = jnp.stack([as_bytes([jnp.asarray(x[i]) for x in rows]) for i in range(7)])
+    assert written.shape == (7, 18 + 2 + 4 + 4)
+    for ours, theirs in zip(from_bytes(written, [jnp.asarray(x[0]) for x in rows]), rows, strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("num_actions", [1, 2, 5])
+def test_best_action_is_the_first_of_the_largest(num_actions):
+    q = jax.random.randint(jax.random.key(0), (200, num_actions), 0, 3).astype(jnp.float32)  # many ties
+    np.testing.assert_array_equal(jax.vmap(best)(q), q.argmax(axis=-1))

@@ -26,6 +26,7 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jaxtyping import Array, Float, Int
 
+from ndigo.gru import factors
 from ndigo.kernels import call_kernel, dot, sigmoid, tanh, wait
 from ndigo.model.likelihood import Likelihood, Target
 from ndigo.model.predictors import Predictor, Unrolled
@@ -135,8 +136,8 @@ def imagine(
                 n = tanh(dot(x, a_n) + r * h_n, interpret)
                 u = sigmoid(dot(x, a_u) + dot(half, w_u), interpret)
                 new = n + u * (part - n)
-                per_n = (1 - u) * (1 - n * n)
-                for gate, per in enumerate((per_n * h_n * (r - r * r), (part - n) * (u - u * u), per_n * r)):
+                per_n, per_hw = factors(part, r, u, n, h_n)
+                for gate, per in enumerate(per_hw):
                     per_hw_ref[k, :, of_gate(gate, tile)] = per.astype(low)
                 for ref, x_out in ((h_ref, new), (u_ref, u), (per_n_ref, per_n)):
                     ref[k, :, tile] = x_out.astype(low)

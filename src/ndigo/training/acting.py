@@ -6,6 +6,10 @@ the policy runs step by step.
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,6 +22,8 @@ from ndigo.networks import Core
 from ndigo.types import Window
 from ndigo.worlds import World
 
+STEPS_A_TURN = 4  # of the loop on a GPU: what a turn costs by itself, a kernel or two, is shared
+
 
 class Episode(eqx.Module):
     """One episode of S steps and S+1 frames; frames are packed."""
@@ -27,11 +33,14 @@ class Episode(eqx.Module):
     cells: Int[Array, "S+1 N"]
     a_t: Int[Array, " S"]
     mu_t: Float[Array, " S"]
-    q_state: Float[Array, "S D"]  # before each frame
+    q_state: Float[Array, "S//M D"]  # before every M-th frame
 
 
-def run_episode(world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""]) -> Episode:
-    """Plays one episode epsilon-greedily; an epsilon of 1 acts at random."""
+def run_episode(world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""], every: int = 1) -> Episode:
+    """Plays one episode epsilon-greedily; an epsilon of 1 acts at random.
+
+    The Q-network's state is kept before every `every`-th frame, which divides the episode.
+    """
     S, A = world.num_steps, world.num_actions
     key_reset, key_world, key_explore, key_action = jax.random.split(key, 4)
     # Drawn before the loop: inside it each draw would be a kernel of its own.
@@ -39,27 +48,70 @@ def run_episode(world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""]
     explores = jax.random.uniform(key_explore, (S,)) < epsilon
     random_a = jax.random.randint(key_action, (S,), 0, A)
     small = jnp.int8 if A <= 127 else jnp.int32  # how the replay stores actions
-    policy = q.for_steps()
+    policy, on_gpu = q.for_steps(), jax.default_backend() == "gpu"
 
-    def frame(state, a_tm1):
-        return pack(world.observe(state)), a_tm1.astype(small), object_cells(world, state)
+    def record(state, a_tm1, was_greedy):
+        """A frame and how the agent came to it."""
+        return world.observe(state), object_cells(world, state), a_tm1.astype(small), was_greedy
 
     def body(carry, step):
-        state, a_tm1, q_state = carry
+        *seen, h_tm1 = carry
+        state, a_tm1, _ = seen
         key_step, explores, random_a = step
-        h_t, q_t = policy.step(world.observe(state), a_tm1, q_state)
-        greedy = q_t.argmax(axis=-1)
+        h_t, q_t = policy.step(world.observe(state), a_tm1, h_tm1)
+        greedy = best(q_t)
         a_t = jnp.where(explores, random_a, greedy)
-        mu_t = jnp.where(a_t == greedy, 1 - epsilon + epsilon / A, epsilon / A)
-        return (world.step(key_step, state, a_t), a_t, h_t), (*frame(state, a_tm1), a_t.astype(small), mu_t, q_state)
+        return (world.step(key_step, state, a_t), a_t, (a_t == greedy).astype(jnp.uint8), h_t), as_bytes(record(*seen))
+
+    def stretch(carry, steps):
+        ahead, records = lax.scan(body, carry, steps, unroll=min(STEPS_A_TURN, every) if on_gpu else 1)
+        return ahead, (records, carry[-1])
 
     # b_0 = GRU(z_0, stay, 0): action 0 stands before the first frame.
-    first = (world.reset(key_reset), jnp.int32(0), jnp.zeros(q.core.size))
-    (state, a_tm1, _), (o_t, a_tm1_t, cells, a_t, mu_t, q_state) = lax.scan(body, first, (keys, explores, random_a))
-    frames = jax.tree.map(
-        lambda x_t, end: jnp.concatenate([x_t, end[None]]), (o_t, a_tm1_t, cells), frame(state, a_tm1)
+    first = (world.reset(key_reset), jnp.int32(0), jnp.uint8(0), jnp.zeros(q.core.size))
+    steps = jax.tree.map(lambda x: x.reshape(S // every, every, *x.shape[1:]), (keys, explores, random_a))
+    (*last, _), (records, q_state) = lax.scan(stretch, first, steps)
+    end = record(*last)
+    records = jnp.concatenate([records.reshape(S, -1), as_bytes(end)[None]])
+    o_t, cells, a_tm1, was_greedy = from_bytes(records, end)
+    return Episode(
+        o_t=pack(o_t),
+        a_tm1=a_tm1,
+        cells=cells,
+        a_t=a_tm1[1:],
+        mu_t=jnp.where(was_greedy[1:] == 1, 1 - epsilon + epsilon / A, epsilon / A),
+        q_state=q_state,
     )
-    return Episode(*frames, a_t=a_t, mu_t=mu_t, q_state=q_state)
+
+
+# On a GPU each array that a loop writes to is a kernel of its own, and so is each sum or maximum over an axis. Hence
+# all of a step is written as one array, and the best action is found by comparing, one action after another.
+
+
+def best(q: Float[Array, " A"]) -> Int[Array, ""]:
+    """The first of the largest."""
+    largest, where = q[0], jnp.int32(0)
+    for a in range(1, len(q)):
+        is_larger = q[a] > largest
+        largest, where = jnp.where(is_larger, q[a], largest), jnp.where(is_larger, a, where)
+    return where
+
+
+def as_bytes(arrays: Sequence[Array]) -> UInt8[Array, " bytes"]:
+    """Arrays of whole numbers end to end, the low byte of each first."""
+    parts = [(x.ravel() >> 8 * i if i else x.ravel()).astype(jnp.uint8) for x in arrays for i in range(x.itemsize)]
+    return jnp.concatenate(parts)
+
+
+def from_bytes(rows: UInt8[Array, "S bytes"], like: Sequence[Array]) -> list[Array]:
+    """The arrays of which `as_bytes` made each row, given one row's."""
+    arrays, start = [], 0
+    for x in like:
+        parts = [rows[:, start + i * x.size : start + (i + 1) * x.size].astype(x.dtype) for i in range(x.itemsize)]
+        whole = functools.reduce(operator.or_, (part << 8 * i if i else part for i, part in enumerate(parts)))
+        arrays.append(whole.reshape(len(rows), *x.shape))
+        start += x.nbytes
+    return arrays
 
 
 def beliefs(core: Core, episodes: Episode, shape: tuple[int, int, int]) -> Float[Array, "E S+1 D"]:
@@ -74,6 +126,7 @@ def cut_windows(
 ) -> Window:
     """An episode as its replay rows, [W, T, ...], frames packed, each with the states before its first frame."""
     starts = window_starts(len(episode.a_t), T)
+    every = len(episode.a_t) // len(episode.q_state)
 
     def rows(x_t: Array, length: int) -> Array:
         return jnp.stack([x_t[s : s + length] for s in starts])
@@ -84,7 +137,7 @@ def cut_windows(
         a_t=rows(episode.a_t, T),
         mu_t=rows(episode.mu_t, T),
         belief=jnp.stack([b_t[s - 1] if s else jnp.zeros_like(b_t[0]) for s in starts]),
-        q_state=jnp.stack([episode.q_state[s] for s in starts]),
+        q_state=jnp.stack([episode.q_state[s // every] for s in starts]),
         start=jnp.array(starts, jnp.int32),
         cells=rows(episode.cells, T + 1),
         r_tc=None if r_tc is None else rows(r_tc, T),

@@ -6,6 +6,7 @@ episodes and seeds, and every `jit`, stand here and nowhere else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -65,7 +66,9 @@ def side_by_side() -> dict[str, bool | int | str] | None:
 
 def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Trainer:
     learner = make_learner(config, world, reward)
-    rows_per_round = config.actors * len(window_starts(world.num_steps, config.window))
+    starts = window_starts(world.num_steps, config.window)
+    every = math.gcd(world.num_steps, *starts)  # the Q-network's state is kept where a window can start
+    rows_per_round = config.actors * len(starts)
     num_blocks = max(config.replay_steps // config.window // rows_per_round, 1)
     replay = make_replay(capacity=num_blocks * rows_per_round, shape=world.shape)
     judge = None if reward.on_episode is None else reward.on_episode(world)
@@ -74,7 +77,7 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
     def play(key: Array, params: Params, epsilons: Float[Array, " E"]) -> tuple[Episode, Float[Array, "E S+1 D"]]:
         """One episode for each epsilon, and the beliefs of the world model along it."""
         keys = jax.random.split(key, len(epsilons))
-        episodes = jax.vmap(lambda key, epsilon: run_episode(world, params.q, key, epsilon))(keys, epsilons)
+        episodes = jax.vmap(lambda key, epsilon: run_episode(world, params.q, key, epsilon, every))(keys, epsilons)
         return episodes, beliefs(params.model.core, episodes, world.shape)
 
     def collect(key: Array, params: Params) -> Window:
