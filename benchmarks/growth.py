@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import os
 from collections.abc import Callable
@@ -29,7 +30,7 @@ from ndigo.api import default_preset
 from ndigo.config import Config, preset
 from ndigo.experiments import EXPERIMENTS
 from ndigo.rewards import make_reward
-from ndigo.training.learner import make_learner
+from ndigo.training.learner import LearnerState
 from ndigo.training.timing import timed
 from ndigo.training.trainer import make_trainer, side_by_side
 
@@ -39,6 +40,7 @@ COUNTS: dict[str, tuple[int, ...]] = {
     "window": (25, 50, 100, 200, 400),
     "num_ahead": (1, 2, 5, 10, 20),
 }
+REWARD = "pe"  # needs one step ahead: K is free
 TITLES = {
     "seeds": "update, seeds side by side",
     "actors": "collection of an episode, worlds at once",
@@ -47,27 +49,39 @@ TITLES = {
 }
 
 
+@functools.cache
+def played(config: Config) -> tuple[LearnerState, Rows]:
+    """One seed's learner, fresh, and the windows of the episodes it played: all seeds of a case start as this one."""
+    trainer = make_trainer(config, EXPERIMENTS["exp1"].world, make_reward(REWARD))
+    state = jax.tree.map(lambda x: x[0], trainer.init(jax.random.key(0)).learner)
+    collected = jax.jit(trainer.collect)(jax.random.key(1), state.params)
+    return state, Rows(windows=collected, num_added=jnp.int32(len(collected.start)))
+
+
+def alone(config: Config) -> Config:
+    """What `played` depends on: one seed, in 32 worlds."""
+    return dataclasses.replace(config, seeds=1, actors=32)
+
+
 def collection(config: Config) -> Callable[[], Any]:
     """One episode in every world, without a learner's step; called once."""
-    trainer = make_trainer(dataclasses.replace(config, seeds=1), EXPERIMENTS["exp1"].world, make_reward("ndigo-4"))
-    params = jax.tree.map(lambda x: x[0], trainer.init(jax.random.key(0)).learner.params)
-    collect = jax.jit(trainer.collect)
+    trainer = make_trainer(config, EXPERIMENTS["exp1"].world, make_reward(REWARD))
+    params = played(alone(config))[0].params
+    collect = jax.jit(trainer.collect, compiler_options=side_by_side())
     jax.block_until_ready(collect(jax.random.key(1), params))
     return lambda: collect(jax.random.key(1), params)
 
 
 def update(config: Config) -> Callable[[], Any]:
     """One update of all seeds, on windows that were played; called once."""
-    world, reward = EXPERIMENTS["exp1"].world, make_reward("pe")  # needs one step ahead: K is free
-    trainer, learner = make_trainer(config, world, reward), make_learner(config, world, reward)
-    state = trainer.init(jax.random.key(0))
+    trainer = make_trainer(config, EXPERIMENTS["exp1"].world, make_reward(REWARD))
+    one, rows = played(alone(config))
+    state = jax.tree.map(lambda x: jnp.repeat(x[None], config.seeds, axis=0), one)
     keys = jax.random.split(jax.random.key(1), config.seeds)
-    collected = jax.jit(jax.vmap(trainer.collect))(keys, state.learner.params)
-    rows = Rows(windows=collected, num_added=jnp.full(config.seeds, collected.start.shape[1]))
-    window = jax.jit(jax.vmap(trainer.sample))(keys, rows)
-    step = jax.jit(jax.vmap(learner.update), compiler_options=side_by_side())
-    jax.block_until_ready(step(keys, state.learner, window))
-    return lambda: step(keys, state.learner, window)
+    window = jax.jit(jax.vmap(trainer.sample, (0, None)))(keys, rows)
+    step = jax.jit(jax.vmap(trainer.learner.update), compiler_options=side_by_side())
+    jax.block_until_ready(step(keys, state, window))
+    return lambda: step(keys, state, window)
 
 
 def main() -> None:
@@ -80,17 +94,23 @@ def main() -> None:
     args = parser.parse_args()
     load = os.getloadavg()[0]
 
-    def prepare(name: str, count: int) -> Callable[[], Any]:
-        config = preset(args.preset, **{"seeds": 1, "replay_steps": 20_000, name: count})
-        call = (collection if name == "actors" else update)(config)
-        print(f"compiled: {name} {count}", flush=True)
+    configs = {
+        (name, n): preset(args.preset, **{"seeds": 1, "replay_steps": 20_000, name: n})
+        for name in args.only
+        for n in COUNTS[name]
+    }
+
+    def prepare(case: tuple[str, int]) -> Callable[[], Any]:
+        call = (collection if case[0] == "actors" else update)(configs[case])
+        print("compiled:", *case, flush=True)
         return call
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        ready = {name: {n: threads.submit(prepare, name, n) for n in COUNTS[name]} for name in args.only}
+        list(threads.map(played, {alone(config) for config in configs.values()}))
+        ready = dict(zip(configs, threads.map(prepare, configs), strict=True))
     told: dict[str, Any] = {}
-    for name, calls in ready.items():
-        times = {count: [timed(call.result(), 1).ms for _ in range(args.repeats)] for count, call in calls.items()}
+    for name in args.only:
+        times = {n: [timed(ready[name, n], 1).ms for _ in range(args.repeats)] for n in COUNTS[name]}
         medians = [float(np.median(ms)) for ms in times.values()]
         slope, intercept = np.polyfit(np.log(COUNTS[name]), np.log(medians), 1)
         told[name] = {"ms": times, "exponent": slope, "at_one_ms": float(np.exp(intercept))}

@@ -56,6 +56,8 @@ class Config:
     last_rate: float = 1.0
     """What the three rates end at, as a share of themselves: they fall in a line over the learner steps (ours: 0.1 with
     `gpu` and `cpu`, which settles policies that else come and go; paper: constant)."""
+    last_model_rate: float | None = None
+    """The same of the world model, the reward's own networks and the probe alone; without it as the agent's."""
     batch: int = 64
     """Windows in a learner step (ours; paper 256)."""
     window: int = 100
@@ -98,9 +100,10 @@ class Config:
                 raise NdigoError(f"{name} {getattr(self, name)}: a learning rate must be above 0")
         if self.precision not in PRECISIONS:
             raise unknown_name("precision", self.precision, PRECISIONS)
-        for name in ("gamma", "lambda_", "last_rate"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise NdigoError(f"{name} {getattr(self, name)}: must lie between 0 and 1")
+        for name in ("gamma", "lambda_", "last_rate", "last_model_rate"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise NdigoError(f"{name} {value}: must lie between 0 and 1")
 
     @property
     def updates_per_chunk(self) -> int:

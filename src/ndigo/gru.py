@@ -183,9 +183,7 @@ def _forward_kernel(x_t: Array, weight: Array, h_0: Array, keeps: bool, interpre
     )
 
 
-def backward_kernel(
-    dh_t: Array, weight: Array, kept: Kept, interpret: bool = False
-) -> tuple[Array, Array, Array]:
+def backward_kernel(dh_t: Array, weight: Array, kept: Kept, interpret: bool = False) -> tuple[Array, Array, Array]:
     """`backward_scan` as one kernel."""
     T, B, D = dh_t.shape
     low = weight.dtype
@@ -202,12 +200,13 @@ def backward_kernel(
             dh, (dh_out, u, per_n, *per_hw) = carry
             ahead = load(jnp.maximum(t - 1, 0))
             dh = dh + dh_out
-            before = dh * u
-            for gate, per, w in zip(columns, per_hw, transposed, strict=True):
-                d = (dh * per).astype(low)
-                before = before + dot(d, w)
+            d_r, d_u, d_n = ((dh * each).astype(low) for each in per_hw)
+            w_r, w_u, w_n = transposed
+            # Subtracted, or Triton would make one sum of the three products, each waiting for the one before.
+            before = dh * u + dot(d_r, w_r) - dot(-d_u, w_u) - dot(-d_n, w_n)
+            for gate, d, d_x in zip(columns, (d_r, d_u, d_n), (d_r, d_u, (dh * per_n).astype(low)), strict=True):
                 dhw_ref[t, :, gate] = d
-                dx_ref[t, :, gate] = d if gate is not columns[-1] else (dh * per_n).astype(low)
+                dx_ref[t, :, gate] = d_x
             return before, ahead
 
         dh_0_ref[...] = lax.fori_loop(0, T, body, (jnp.zeros((ROWS, D), jnp.float32), load(T - 1)))[0]

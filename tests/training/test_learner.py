@@ -17,7 +17,7 @@ from ndigo.config import Config, preset
 from ndigo.evaluation.glass_box import discovery_loss
 from ndigo.model import prediction_loss
 from ndigo.rewards import REWARDS, make_reward, table
-from ndigo.training.learner import Learner, every, make_learner, num_offsets
+from ndigo.training.learner import Learner, LearnerState, every, make_learner, num_offsets
 from ndigo.types import Truth, ahead
 from ndigo.worlds import Channel, World
 
@@ -144,20 +144,26 @@ def test_each_part_steps_at_its_own_rate():
     before, after = run("pe", [batch()])
     rates = {"model": CONFIG.model_rate, "q": CONFIG.agent_rate, "probe": CONFIG.probe_rate}
     for part, rate in rates.items():
-        old, new = getattr(before.params, part), getattr(after.params, part)
-        moved = max(float(jnp.abs(a - b).max()) for a, b in zip(*map(jax.tree.leaves, (old, new)), strict=True))
-        assert moved == pytest.approx(rate, rel=0.01), part
+        assert moved(before, after, part) == pytest.approx(rate, rel=0.01), part
+
+
+def moved(before: LearnerState, after: LearnerState, part: str) -> float:
+    """How far the part's parameter went that went farthest."""
+    old, new = getattr(before.params, part), getattr(after.params, part)
+    return max(float(jnp.abs(a - b).max()) for a, b in zip(*map(jax.tree.leaves, (old, new)), strict=True))
 
 
 @pytest.mark.parametrize(("step", "share"), [(0, 1), (50, 0.6), (100, 0.2), (300, 0.2)])
-def test_the_rates_fall_in_a_line_to_their_last_share(step, share):
-    config = dataclasses.replace(CONFIG, last_rate=0.2, learner_steps=100)
-    learner = learner_of("random", config)
+@pytest.mark.parametrize("last_model_rate", [None, 1.0])
+def test_the_rates_fall_in_a_line_to_their_last_share(step, share, last_model_rate):
+    config = dataclasses.replace(CONFIG, last_rate=0.2, last_model_rate=last_model_rate, learner_steps=100)
+    learner = learner_of("pe", config)
     before = eqx.tree_at(lambda s: s.step, learner.init(jax.random.key(0)), jnp.int32(step))
     after, _ = learner.update(jax.random.key(1), before, batch())
-    old, new = before.params.probe, after.params.probe
-    moved = max(float(jnp.abs(a - b).max()) for a, b in zip(*map(jax.tree.leaves, (old, new)), strict=True))
-    assert moved == pytest.approx(share * config.probe_rate, rel=0.01)
+    model_share = share if last_model_rate is None else 1
+    expected = {"model": model_share * config.model_rate, "probe": model_share * config.probe_rate}
+    for part, rate in {**expected, "q": share * config.agent_rate}.items():
+        assert moved(before, after, part) == pytest.approx(rate, rel=0.01), part
 
 
 def test_target_network_is_copied_every_period_and_is_still_between():

@@ -77,7 +77,14 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
     likelihood = make_likelihood(config.likelihood, world.shape[0], [c.kind for c in world.channels])
     num_objects = 0 if world.truth is None else len(world.objects)
     adam = optax.scale_by_adam()
-    rates = Params(model=config.model_rate, reward=config.model_rate, q=config.agent_rate, probe=config.probe_rate)  # type: ignore[arg-type]
+    last_model_rate = config.last_rate if config.last_model_rate is None else config.last_model_rate
+    # Of each network: its rate, and the share of it that is left at the end.
+    rates: Any = Params(
+        model=(config.model_rate, last_model_rate),  # type: ignore[arg-type]
+        reward=(config.model_rate, last_model_rate),
+        q=(config.agent_rate, config.last_rate),  # type: ignore[arg-type]
+        probe=(config.probe_rate, last_model_rate),  # type: ignore[arg-type]
+    )
 
     def init(key: Array) -> LearnerState:
         keys = jax.random.split(key, 4)
@@ -160,14 +167,14 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
         flat, unravel = ravel_pytree(grads)
         flat_step, adam_state = adam.update(flat, state.adam)
         progress = jnp.minimum(state.step / config.learner_steps, 1)
-        steps = unravel(jnp.asarray(flat_step) * (1 - (1 - config.last_rate) * progress))
-        params = jax.tree.map(
-            lambda rate, old, step: jax.tree.map(lambda p, s: p - rate * s, old, step),
-            rates,
-            state.params,
-            steps,
-            is_leaf=lambda x: isinstance(x, float),
-        )
+
+        def moved(rate: tuple[float, float], old: Any, step: Any) -> Any:
+            first, last = rate
+            now = first * (1 - (1 - last) * progress)
+            return jax.tree.map(lambda p, s: p - now * s, old, step)
+
+        steps = unravel(jnp.asarray(flat_step))
+        params = jax.tree.map(moved, rates, state.params, steps, is_leaf=lambda x: isinstance(x, tuple))
         step = state.step + 1
         is_due = step % config.target_period == 0
         return LearnerState(
