@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ndigo.experiments import experiment_of
 from ndigo.report.statistics import bootstrap
 from ndigo.storage.run_folder import RunFolder
 
@@ -16,8 +17,7 @@ distractor: visits, wall reward""".replace("\n", " ").split(", ")
 
 def table() -> list[str]:
     rows = ["| " + " | ".join(COLUMNS) + " |", "|---|" + "--:|" * (len(COLUMNS) - 1)]
-    folders = [RunFolder(path) for path in STUDY.iterdir()]
-    for folder in sorted(folders, key=lambda f: (f.settings()["world"]["name"], -f.evaluations()[-1]["step"], f.path)):
+    for folder in sorted(map(RunFolder, STUDY.iterdir()), key=place):
         last, world = folder.evaluations()[-1], folder.settings()["world"]
         fixed = world["objects"].index("fixed")
         (distractor,) = {0, 1} - {fixed}
@@ -25,7 +25,7 @@ def table() -> list[str]:
         walls = np.asarray(last["learning"]["reward_c"])[:, world["channels"].index("walls")]
         cells = [
             folder.path.name,
-            world["name"],
+            experiment(folder),
             str(len(walls)),
             f"{last['step']:,}",
             f"{last['seconds']:.0f}",
@@ -37,6 +37,17 @@ def table() -> list[str]:
         ]
         rows.append("| " + " | ".join(cells) + " |")
     return rows
+
+
+def experiment(folder: RunFolder) -> str:
+    found = experiment_of(folder.settings()["world"]["name"])
+    assert found is not None
+    return found.name
+
+
+def place(folder: RunFolder) -> tuple[str, int, Path]:
+    """By experiment, the longest run first."""
+    return experiment(folder), -folder.evaluations()[-1]["step"], folder.path
 
 
 def spread(per_seed: np.ndarray, digits: str) -> str:
