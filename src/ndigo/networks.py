@@ -8,7 +8,6 @@ turns library convolutions into grouped ones, which crawl.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -95,13 +94,12 @@ class Convolution(eqx.Module):
         shifted = [padded[..., i : i + V : stride, j : j + V : stride, :] for i in range(3) for j in range(3)]
         return (jnp.concatenate(shifted, axis=-1) @ self.weight + self.bias).reshape(*lead, -1)
 
-    def spread(self) -> tuple[Float[Array, "J W*W*F"], Float[Array, " W*W*F"]]:
-        """The kernel over all positions: weight and bias of a dense layer, with empty rows at the weight's end."""
+    def spread(self) -> tuple[Float[Array, "V*V*C W*W*F"], Float[Array, " W*W*F"]]:
+        """The kernel over all positions: weight and bias of a dense layer."""
         taps = jnp.asarray(tap_table(self.view, self.stride), self.weight.dtype)
         spread = jnp.einsum("xpd,dcf->xcpf", taps, self.weight.reshape(9, -1, self.weight.shape[-1]))
         spread = spread.reshape(self.view**2 * self.weight.shape[0] // 9, -1)
-        spare = -len(spread) % 32  # else XLA fills them up in every product, to cut them among its programs
-        return jnp.pad(spread, [(0, spare), (0, 0)]), jnp.tile(self.bias, taps.shape[1])
+        return spread, jnp.tile(self.bias, taps.shape[1])
 
 
 def tap_table(view: int, stride: int) -> np.ndarray:
@@ -142,29 +140,37 @@ class Encoder(eqx.Module):
         """The same encoder as dense layers, where the view is small; a loop does that before its first step."""
         if self.conv1.view > SMALL_VIEW:
             return self
-        layers = [self.conv1.spread(), self.conv2.spread(), (self.dense.weight, self.dense.bias)]
-        # A layer answers as many numbers as the next one has rows, empty ones included: no copy that fills them up.
-        spare = [*(len(after) - weight.shape[1] for (weight, _), (after, _) in pairwise(layers)), 0]
-        return SpreadEncoder(
-            layers=tuple(
-                (jnp.pad(weight, [(0, 0), (0, more)]), jnp.pad(bias, (0, more)))
-                for (weight, bias), more in zip(layers, spare, strict=True)
-            )
-        )
+        *first, last = self.conv1.spread(), self.conv2.spread(), (self.dense.weight, self.dense.bias)
+        return SpreadEncoder(weights=(*(_joined(*layer, passes_on=True) for layer in first), _joined(*last)))
 
 
 class SpreadEncoder(eqx.Module):
-    """An encoder whose convolutions are dense layers."""
+    """An encoder whose convolutions are dense layers, and whose biases are a row of their weights.
 
-    layers: tuple[tuple[Array, Array], ...]  # weight, bias
+    That row meets a 1 that goes with the frame from layer to layer. So a bias has its gradient from its layer's one
+    product, where a sum over all frames would be a pass of its own.
+    """
+
+    weights: tuple[Float[Array, "I+1+spare O+1+spare"], ...]
 
     def __call__(self, o_t: UInt8[Array, "... V V C"]) -> Float[Array, "... Z"]:
-        x = o_t.reshape(*o_t.shape[:-3], -1)
-        weight = self.layers[0][0]
-        x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, len(weight) - x.shape[-1])]).astype(weight.dtype)
-        for weight, bias in self.layers:
-            x = jax.nn.relu(x @ weight + bias)
+        x, weight = o_t.reshape(*o_t.shape[:-3], -1), self.weights[0]
+        before = [(0, 0)] * (x.ndim - 1)
+        x = jnp.pad(x, [*before, (0, 1)], constant_values=1)
+        x = jnp.pad(x, [*before, (0, len(weight) - x.shape[-1])]).astype(weight.dtype)
+        for weight in self.weights:
+            x = jax.nn.relu(x @ weight)
         return x
+
+
+def _joined(weight: Float[Array, "I O"], bias: Float[Array, " O"], passes_on: bool = False) -> Float[Array, "I+ O+"]:
+    """Weight and bias as one matrix of (x, 1, empty); its answers are (y, 1, empty) where it passes the 1 on."""
+    num_inputs, one = len(weight), jnp.ones((1, 1), weight.dtype)
+    joined = jnp.concatenate([weight, bias[None]])
+    if passes_on:
+        joined = jnp.concatenate([joined, jnp.pad(one, [(num_inputs, 0), (0, 0)])], axis=1)
+    # Multiples of 32, or XLA fills the sums up in every product, to cut them among its programs.
+    return jnp.pad(joined, [(0, -len(joined) % 32), (0, -joined.shape[1] % 32 if passes_on else 0)])
 
 
 def orthogonal(x: Float[Array, "N N"]) -> Float[Array, "N N"]:
@@ -230,8 +236,10 @@ class Core(eqx.Module):
 
     def inputs(self, z_t: Float[Array, "... Z"], a_tm1: Int[Array, "..."]) -> Float[Array, "... 3*D"]:
         """The gates' input share, hoisted out of the recurrence: one product for all steps."""
-        num_actions = self.from_action.shape[0]
-        return self.from_features(z_t) + jax.nn.one_hot(a_tm1, num_actions, dtype=z_t.dtype) @ self.from_action
+        # The bias goes with the action, of which there always is one: its gradient is a sum of a few rows.
+        by_action = self.from_action + self.from_features.bias
+        one_hot = jax.nn.one_hot(a_tm1, len(by_action), dtype=z_t.dtype)
+        return z_t @ self.from_features.weight + one_hot @ by_action
 
     def for_steps(self) -> CoreSteps:
         """The same core for many steps in a loop."""

@@ -54,13 +54,13 @@ def filled(capacity: int, num_blocks: int, block: int = 2):
 )
 def test_ring_returns_exactly_the_newest_rows_and_never_an_unwritten_one(num_blocks, expected):
     replay, rows = filled(6, num_blocks)
-    window = replay.sample(jax.random.key(0), rows, 200)
+    window = replay.open(replay.pick(jax.random.key(0), rows, 200))
     assert set(np.asarray(window.start).tolist()) == expected
 
 
 def test_sampling_is_uniform_over_the_rows():
     replay, rows = filled(6, 4)
-    drawn = np.asarray(replay.sample(jax.random.key(1), rows, 3000).start)
+    drawn = np.asarray(replay.open(replay.pick(jax.random.key(1), rows, 3000)).start)
     counts = [int((drawn == number).sum()) for number in range(3, 9)]
     assert sum(counts) == 3000
     assert chisquare(counts).pvalue > 1e-3
@@ -68,7 +68,7 @@ def test_sampling_is_uniform_over_the_rows():
 
 def test_fields_of_a_drawn_row_belong_together():
     replay, rows = filled(6, 3)
-    w = replay.sample(jax.random.key(0), rows, 20)
+    w = replay.open(replay.pick(jax.random.key(0), rows, 20))
     assert w.r_tc is not None
     for field in (w.a_tm1, w.a_t, w.mu_t, w.cells[..., 0], w.r_tc[..., 0]):
         np.testing.assert_array_equal(field, np.broadcast_to(w.start, field.shape))
@@ -82,7 +82,7 @@ def test_frames_come_back_as_they_went_in():
     window = random_window(jax.random.key(5), T=T)
     row = jax.tree.map(lambda x: x[None], eqx.tree_at(lambda w: w.o_t, window, pack(window.o_t)))
     rows = replay.add(replay.init(jax.tree.map(lambda x: x[0], row)), row)
-    np.testing.assert_array_equal(replay.sample(jax.random.key(0), rows, 1).o_t[:, 0], window.o_t)
+    np.testing.assert_array_equal(replay.open(replay.pick(jax.random.key(0), rows, 1)).o_t[:, 0], window.o_t)
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 3, 2), (5, 5, 3), (5, 5, 8), (7, 7, 4)])

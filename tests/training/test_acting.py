@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -160,3 +162,18 @@ def test_a_step_as_bytes_comes_back_whole():
 def test_best_action_is_the_first_of_the_largest(num_actions):
     q = jax.random.randint(jax.random.key(0), (200, num_actions), 0, 3).astype(jnp.float32)  # many ties
     np.testing.assert_array_equal(jax.vmap(best)(q), q.argmax(axis=-1))
+
+
+def test_a_round_learns_from_its_samples_one_after_the_other():
+    config = dataclasses.replace(CONFIG, updates_per_round=3, rounds_per_chunk=1)
+    trainer = make_trainer(config, WORLD, make_reward("ndigo-1"))
+    before = trainer.init(jax.random.key(0))
+    learner_state, key = (jax.tree.map(lambda x: x[0], x) for x in (before.learner, before.key))
+    after, _ = trainer.run_chunk(before)
+    rows = jax.tree.map(lambda x: x[0], after.rows)
+    for key_both in jax.random.split(jax.random.split(key, 3)[2], 3):
+        key_sample, key_update = jax.random.split(key_both)
+        window = trainer.sample(key_sample, rows)
+        learner_state, _ = jax.jit(trainer.learner.update)(key_update, learner_state, window)
+    for ours, theirs in zip(*map(jax.tree.leaves, (after.learner.params, learner_state.params)), strict=True):
+        np.testing.assert_allclose(ours[0], theirs, atol=1e-6)

@@ -48,11 +48,15 @@ class Rows(eqx.Module):
 
 @dataclass(frozen=True)
 class Replay:
-    """init(example) -> rows; add(rows, windows [R, T, ...]) -> rows; sample(key, rows, B) -> Window [T, B, ...]."""
+    """init(example) -> rows; add(rows, windows [R, T, ...]) -> rows.
+
+    pick(key, rows, B) -> B rows, uniformly, as they are stored; open(picked) -> Window [T, B, ...].
+    """
 
     init: Callable[[Any], Rows]
     add: Callable[[Rows, Any], Rows]
-    sample: Callable[[Array, Rows, int], Window]
+    pick: Callable[[Array, Rows, int], Any]
+    open: Callable[[Any], Window]
 
 
 def make_replay(*, capacity: int, shape: tuple[int, int, int]) -> Replay:
@@ -72,12 +76,14 @@ def make_replay(*, capacity: int, shape: tuple[int, int, int]) -> Replay:
         )
         return Rows(windows=stored, num_added=rows.num_added + block)
 
-    def sample(key: Array, rows: Rows, num: int) -> Window:
+    def pick(key: Array, rows: Rows, num: int) -> Any:
         size = jnp.minimum(rows.num_added, capacity)
         chosen = jax.random.randint(key, (num,), 0, size)
         picked = jax.tree.map(lambda ring: ring[chosen], rows.windows)
         # Without the barrier XLA repeats the gather in every consumer.
-        picked = jax.lax.optimization_barrier(picked)
+        return jax.lax.optimization_barrier(picked)
+
+    def open_(picked: Any) -> Window:
         return Window(
             o_t=jnp.swapaxes(unpack(picked.o_t, shape), 0, 1),
             a_tm1=picked.a_tm1.T.astype(jnp.int32),
@@ -90,4 +96,4 @@ def make_replay(*, capacity: int, shape: tuple[int, int, int]) -> Replay:
             r_tc=None if picked.r_tc is None else jnp.swapaxes(picked.r_tc, 0, 1),
         )
 
-    return Replay(init=init, add=add, sample=sample)
+    return Replay(init=init, add=add, pick=pick, open=open_)

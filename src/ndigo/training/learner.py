@@ -136,8 +136,11 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
             paid = reward.pay(params.reward, memory, params.model, seen)
         agent_loss = jnp.float32(0.0)
         if not reward.acts_at_random:
+            # Behind the barrier they are other frames: XLA would join the products of both networks' first layers
+            # with them, and on the way back copy both gradients into one array for it.
+            frames = eqx.tree_at(lambda w: w.o_t, window, lax.optimization_barrier(window.o_t))
             agent_loss = q_loss(
-                params.q, target, window, paid.r_t, paid.is_known, gamma=config.gamma, lambda_=config.lambda_
+                params.q, target, frames, paid.r_t, paid.is_known, gamma=config.gamma, lambda_=config.lambda_
             )
         probe_loss = jnp.zeros(num_objects)
         if params.probe is not None:

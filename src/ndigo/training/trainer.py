@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -98,18 +99,25 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         return TrainState(learner=state, rows=rows, key=key_run)
 
     def sample(key: Array, rows: Rows) -> Window:
-        return replay.sample(key, rows, config.batch)
+        return replay.open(replay.pick(key, rows, config.batch))
 
     def run_round(state: TrainState, _: None) -> tuple[TrainState, Numbers]:
         key, key_collect, key_learn = jax.random.split(state.key, 3)
         rows = replay.add(state.rows, collect(key_collect, state.learner.params))
 
-        def update(learner_state: LearnerState, key: Array) -> tuple[LearnerState, Numbers]:
-            key_sample, key_update = jax.random.split(key)
-            return learner.update(key_update, learner_state, sample(key_sample, rows))
+        def update(carry: tuple[LearnerState, Any], keys: tuple[Array, Array]) -> tuple[Any, Numbers]:
+            learner_state, picked = carry
+            key_update, key_next = keys
+            learner_state, numbers = learner.update(key_update, learner_state, replay.open(picked))
+            # Picked an update ahead: a GPU does so while it learns, and does not wait for it.
+            return (learner_state, replay.pick(key_next, rows, config.batch)), numbers
 
-        keys = jax.random.split(key_learn, config.updates_per_round)
-        learner_state, numbers = lax.scan(update, state.learner, keys)
+        key_sample, key_update = jax.vmap(jax.random.split, out_axes=1)(
+            jax.random.split(key_learn, config.updates_per_round)
+        )
+        first = replay.pick(key_sample[0], rows, config.batch)
+        following = jnp.concatenate([key_sample[1:], key_sample[:1]])  # what is picked last is not used
+        (learner_state, _), numbers = lax.scan(update, (state.learner, first), (key_update, following))
         return TrainState(learner=learner_state, rows=rows, key=key), numbers
 
     def run_chunk(state: TrainState) -> tuple[TrainState, Numbers]:
