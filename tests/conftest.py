@@ -23,7 +23,7 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
 # Read by jax when it is first imported, hence set here and not in a fixture.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE / "ndigo" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-# Most of a first run of the tests is compilation: unoptimised it takes half the time, and small programs run as fast.
+# Most of a first run of the tests is compilation. Unoptimised it takes half the time; programs this small lose little.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 
 # Tracing makes many objects and little garbage: looked for at every 700th, it is a tenth of the time.
