@@ -136,8 +136,9 @@ def draw(told: dict[str, Any], about: dict[str, Any], path: Path) -> None:
         ax.set(xscale="log", yscale="log", xlabel=name, ylabel="ms", title=TITLES[name])
         ax.set_xticks(counts, [f"{count:,.0f}" for count in counts], fontsize=8)
         ax.minorticks_off()
+        ax.set_ylim(middle.min() / 2, 2 * middle.max())  # what does not grow should look it
         ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.yaxis.set_major_formatter("{x:,.0f}")
+        ax.yaxis.set_major_formatter(lambda ms, _: f"{ms:,g}")
         ax.title.set_fontsize(9)
         ax.legend(frameon=False)
     figure.suptitle(f"{about['device']}, preset {about['preset']}, jax {about['jax']}", fontsize=9)

@@ -1,9 +1,17 @@
-"""Prints the recipe study of docs/results.md from results/study/: one row a run, its last evaluation."""
+"""Prints the two tables of the recipe study of docs/results.md, one row a run.
+
+From results/study/ agents at their last evaluation; from results/random-walk/ world models that watch a random walker:
+what the walls cost them one step ahead, mean over the 320 updates before a step.
+
+    python benchmarks/study.py --figure docs/pictures/recipes.png      # draws every seed of the runs to compare as well
+"""
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from ndigo.experiments import experiment_of
@@ -11,6 +19,14 @@ from ndigo.report.statistics import bootstrap
 from ndigo.storage.run_folder import RunFolder
 
 STUDY = Path(__file__).parents[1] / "results" / "study"
+RANDOM_WALK = STUDY.parent / "random-walk"
+STEPS = (1_600, 3_200)
+DRAWN = {
+    "batch64-agent1e-4-falling": "the recipe",
+    "batch64-agent1e-4-falling-again": "the same again",
+    "whole-replay": "a replay of the whole run, probe 3e-3",
+    "model4e-3": "model 4e-3 (else 1e-3), probe 1e-2 (else 1e-3)",
+}
 COLUMNS = """run, world, seeds, learner steps, seconds, fixed: visits, first visit, discovery loss,
 distractor: visits, wall reward""".replace("\n", " ").split(", ")
 
@@ -39,6 +55,17 @@ def table() -> list[str]:
     return rows
 
 
+def random_walk() -> list[str]:
+    rows = ["| run | seeds | " + " | ".join(f"walls at step {step:,}, nats" for step in STEPS) + " |"]
+    rows.append("|---|" + "--:|" * (1 + len(STEPS)))
+    for folder in sorted(map(RunFolder, RANDOM_WALK.iterdir()), key=lambda folder: folder.path):
+        walls = folder.settings()["world"]["channels"].index("walls")
+        lines = {line["step"]: np.asarray(line["learning"]["model_loss_c"])[:, walls] for line in folder.metrics()}
+        found = [" and ".join(f"{loss:.3f}" for loss in lines[step]) for step in STEPS]
+        rows.append("| " + " | ".join([folder.path.name, str(len(lines[STEPS[0]])), *found]) + " |")
+    return rows
+
+
 def experiment(folder: RunFolder) -> str:
     found = experiment_of(folder.settings()["world"]["name"])
     assert found is not None
@@ -55,5 +82,33 @@ def spread(per_seed: np.ndarray, digits: str) -> str:
     return f"{mean:{digits}} ({low:{digits}} to {high:{digits}})"
 
 
+def draw(path: Path) -> None:
+    """Discovery loss of every seed, and their mean, one panel a run."""
+    figure, axes = plt.subplots(1, len(DRAWN), figsize=(3 * len(DRAWN), 3), layout="constrained", sharey=True)
+    for ax, (name, title) in zip(axes, DRAWN.items(), strict=True):
+        lines = RunFolder(STUDY / name).evaluations()
+        losses = np.array([line["evaluation"]["discovery_loss"] for line in lines])[:, :, 0]
+        steps = [line["step"] for line in lines]
+        ax.plot(steps, losses, color="#999999", linewidth=0.8)
+        ax.plot(steps, losses.mean(axis=1), color="#0072b2", linewidth=2, label=f"mean of {losses.shape[1]} seeds")
+        ax.axhline(np.log(48), color="black", linestyle=":", linewidth=1, label="knows the room, ln 48")
+        ax.set(title=title, xlabel="learner steps", ylim=(0, 5))
+        ax.set_xticks([0, 8_000, 16_000], ["0", "8,000", "16,000"])
+        ax.title.set_fontsize(9)
+        ax.legend(frameon=False, fontsize=7, loc="lower left")
+    axes[0].set_ylabel("discovery loss, nats")
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--figure", type=Path)
+    figure = parser.parse_args().figure
+    print("\n".join([*table(), "", *random_walk()]))
+    if figure is not None:
+        draw(figure)
+
+
 if __name__ == "__main__":
-    print("\n".join(table()))
+    main()
