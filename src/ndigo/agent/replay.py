@@ -78,10 +78,9 @@ def make_replay(*, capacity: int, shape: tuple[int, int, int]) -> Replay:
 
     def pick(key: Array, rows: Rows, num: int) -> Any:
         size = jnp.minimum(rows.num_added, capacity)
-        chosen = jax.random.randint(key, (num,), 0, size)
-        picked = jax.tree.map(lambda ring: ring[chosen], rows.windows)
-        # Without the barrier XLA repeats the gather in every consumer.
-        return jax.lax.optimization_barrier(picked)
+        # Without the barriers XLA repeats the draw in every gather, and the gather in every consumer.
+        chosen = jax.lax.optimization_barrier(jax.random.randint(key, (num,), 0, size))
+        return jax.lax.optimization_barrier(jax.tree.map(lambda ring: ring[chosen], rows.windows))
 
     def open_(picked: Any) -> Window:
         return Window(
