@@ -65,6 +65,8 @@ CLAIMS: tuple[Claim, ...] = (
         "ICM's final discovery loss is more than ten times NDIGO-4's.",
         cells_of("exp1", "icm", "ndigo-4"),
         order_of_magnitude,
+        note="A probe that lags behind its belief counts against the better agent: benchmarks/knowledge.py trains it "
+        "on with the agent as it is (docs/results.md).",
     ),
     Claim(
         "exp1 best baseline",
