@@ -25,7 +25,7 @@ DRAWN = {
     "batch64-agent1e-4-falling": "the recipe",
     "batch64-agent1e-4-falling-again": "the same again",
     "whole-replay": "a replay of the whole run, probe 3e-3",
-    "model4e-3": "model 4e-3 (else 1e-3), probe 1e-2 (else 1e-3)",
+    "model4e-3": "model 4e-3, probe 1e-2",
 }
 COLUMNS = """run, world, seeds, learner steps, seconds, fixed: visits, first visit, discovery loss,
 distractor: visits, wall reward""".replace("\n", " ").split(", ")
@@ -92,10 +92,10 @@ def draw(path: Path) -> None:
         ax.plot(steps, losses, color="#999999", linewidth=0.8)
         ax.plot(steps, losses.mean(axis=1), color="#0072b2", linewidth=2, label=f"mean of {losses.shape[1]} seeds")
         ax.axhline(np.log(48), color="black", linestyle=":", linewidth=1, label="knows the room, ln 48")
-        ax.set(title=title, xlabel="learner steps", ylim=(0, 5))
+        ax.set(title=title, xlabel="learner steps", ylim=(0, 5.8))
         ax.set_xticks([0, 8_000, 16_000], ["0", "8,000", "16,000"])
         ax.title.set_fontsize(9)
-        ax.legend(frameon=False, fontsize=7, loc="lower left")
+        ax.legend(frameon=False, fontsize=7, loc="upper right")
     axes[0].set_ylabel("discovery loss, nats")
     figure.savefig(path, dpi=130)
     plt.close(figure)

@@ -13,7 +13,7 @@ W's type, and sums are float32.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -37,10 +37,10 @@ class Kept(NamedTuple):
     per_n: Float[Array, "T B D"]  # what x_n gets; x_r and x_u get what h W does
 
 
-def gates(x: Array, hw: Array) -> tuple[Array, Array, Array, Array]:
-    """r, u, n and h W_n, from the input's and the state's share of the pre-activations."""
-    x_r, x_u, x_n = jnp.split(x.astype(jnp.float32), 3, axis=-1)
-    h_r, h_u, h_n = jnp.split(hw, 3, axis=-1)
+def gates(x: Sequence[Array], hw: Sequence[Array]) -> tuple[Array, Array, Array, Array]:
+    """r, u, n and h W_n, from the input's and the state's share of the three pre-activations."""
+    x_r, x_u, x_n = (each.astype(jnp.float32) for each in x)
+    h_r, h_u, h_n = hw
     r, u = jax.nn.sigmoid(x_r + h_r), jax.nn.sigmoid(x_u + h_u)
     return r, u, jnp.tanh(x_n + r * h_n), h_n
 
@@ -51,6 +51,10 @@ def factors(h: Array, r: Array, u: Array, n: Array, h_n: Array) -> tuple[Array, 
     return per_n, (per_n * h_n * (r - r * r), (h - n) * (u - u * u), per_n * r)
 
 
+def by_gate(x: Float[Array, "... 3*D"]) -> tuple[Array, ...]:
+    return tuple(jnp.split(x, 3, axis=-1))
+
+
 def project(h: Array, weight: Array) -> Array:
     """h W, with W's type for the factors and float32 for the sum."""
     return jnp.matmul(h.astype(weight.dtype), weight, preferred_element_type=jnp.float32)
@@ -58,7 +62,7 @@ def project(h: Array, weight: Array) -> Array:
 
 def gru_step(x: Float[Array, "... 3*D"], weight: Float[Array, "D 3*D"], h: Float[Array, "... D"]) -> Array:
     """The state after one more input."""
-    _, u, n, _ = gates(x, project(h, weight))
+    _, u, n, _ = gates(by_gate(x), by_gate(project(h, weight)))
     return u * h + (1 - u) * n
 
 
@@ -94,23 +98,21 @@ def _where_it_suits(kernel: Callable[..., Any], scan: Callable[..., Any], x_t: A
 
 def forward_scan(x_t: Array, weight: Array, h_0: Array) -> Array:
     # A product for each gate: after one for all three a CPU's compiler does not fill its vector registers.
-    w_r, w_u, w_n = jnp.split(weight, 3, axis=-1)
+    weights = by_gate(weight)
 
     def body(h, x):
-        x_r, x_u, x_n = (x.astype(jnp.float32) for x in x)
-        r, u = jax.nn.sigmoid(x_r + project(h, w_r)), jax.nn.sigmoid(x_u + project(h, w_u))
-        n = jnp.tanh(x_n + r * project(h, w_n))
+        _, u, n, _ = gates(x, [project(h, w) for w in weights])
         h = u * h + (1 - u) * n
         return h, h
 
-    return lax.scan(body, h_0, tuple(jnp.split(x_t, 3, axis=-1)), unroll=_unroll(len(x_t)))[1]
+    return lax.scan(body, h_0, by_gate(x_t), unroll=_unroll(len(x_t)))[1]
 
 
 def forward_keeping_scan(x_t: Array, weight: Array, h_0: Array) -> tuple[Array, Kept]:
     low = weight.dtype
 
     def body(h, x):
-        r, u, n, h_n = gates(x, project(h, weight))
+        r, u, n, h_n = gates(by_gate(x), by_gate(project(h, weight)))
         per_n, per_hw = factors(h, r, u, n, h_n)
         h = u * h + (1 - u) * n
         return h, (h, jnp.concatenate(per_hw, axis=-1).astype(low), u.astype(low), per_n.astype(low))
