@@ -32,7 +32,7 @@ from ndigo.experiments import EXPERIMENTS
 from ndigo.rewards import make_reward
 from ndigo.training.learner import LearnerState
 from ndigo.training.timing import timed
-from ndigo.training.trainer import make_trainer, side_by_side
+from ndigo.training.trainer import acting_options, learning_options, make_trainer
 
 COUNTS: dict[str, tuple[int, ...]] = {
     "seeds": (1, 2, 5, 10, 20, 40),
@@ -67,7 +67,7 @@ def collection(config: Config) -> Callable[[], Any]:
     """One episode in every world, without a learner's step; called once."""
     trainer = make_trainer(config, EXPERIMENTS["exp1"].world, make_reward(REWARD))
     params = played(alone(config))[0].params
-    collect = jax.jit(trainer.collect, compiler_options=side_by_side())
+    collect = jax.jit(trainer.collect, compiler_options=acting_options())
     jax.block_until_ready(collect(jax.random.key(1), params))
     return lambda: collect(jax.random.key(1), params)
 
@@ -79,7 +79,7 @@ def update(config: Config) -> Callable[[], Any]:
     state = jax.tree.map(lambda x: jnp.repeat(x[None], config.seeds, axis=0), one)
     keys = jax.random.split(jax.random.key(1), config.seeds)
     window = jax.jit(jax.vmap(trainer.sample, (0, None)))(keys, rows)
-    step = jax.jit(jax.vmap(trainer.learner.update), compiler_options=side_by_side())
+    step = jax.jit(jax.vmap(trainer.learner.update), compiler_options=learning_options())
     jax.block_until_ready(step(keys, state, window))
     return lambda: step(keys, state, window)
 

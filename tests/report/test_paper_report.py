@@ -5,19 +5,25 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
-from made_up_cells import make_up
+from made_up_cells import contents, make_up, numbers_of
 from matplotlib.image import imread
 
 from ndigo.cli import main
+from ndigo.config import PRESETS
+from ndigo.evaluation.tracking import NUM_AGES
+from ndigo.experiments import EXPERIMENTS
 from ndigo.experiments.plan import CELLS, Cell
-from ndigo.report.cells import load_cells
+from ndigo.report.cells import load_cells, measured
 from ndigo.report.claims import judge
 from ndigo.report.curves import curves_figure
+from ndigo.report.learning_curves import tracking_figure
 from ndigo.report.paper import PAPER
 from ndigo.report.paper_claims import CLAIMS
-from ndigo.report.paper_tables import paper_tables
-from ndigo.report.state import BLOCK, blocks, write_docs
+from ndigo.report.paper_tables import as_markdown, paper_tables
+from ndigo.report.state import BLOCK, blocks, summary, write_docs
+from ndigo.storage.cells import CellFolder, save_cell
 from ndigo.storage.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +73,41 @@ def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(cells, tm
     assert sorted(path.stem for path in tmp_path.glob("*.png")) == names
     blue = abs(imread(tmp_path / "exp1-discovery-loss.png")[..., :3] * 255 - (0x3D, 0x86, 0xD6)).max(axis=-1) <= 2
     assert blue.sum() > 200  # ndigo-4's line
+
+
+def test_losses_that_another_probe_read_are_marked_and_counted(tmp_path):
+    made = contents(Cell("exp1", "pe"))
+    made["settings"]["config"]["probe_rate"] = 0.5
+    save_cell(tmp_path / "exp1-pe", **made)
+    make_up(tmp_path, Cell("exp1", "icm"))
+    cells = load_cells(tmp_path)
+    rows = dict(paper_tables(cells)[0].rows)
+    assert [entry.mark for entry in rows["pe"]] == ["", "", "", "", "†"]
+    assert [entry.mark for entry in rows["icm"]] == [""] * 5
+    assert "| †4.00 (" in as_markdown(paper_tables(cells)[0])
+    ours = PRESETS["gpu"].probe_rate
+    assert f"1 of them were made with probe_rate 0.5 instead of probe_rate {ours}" in summary(cells, [])
+
+
+def test_tracking_weighs_steps_and_leaves_out_what_few_seeds_reached():
+    made = contents(Cell("exp3", "pe"))
+    loss = np.full((10, 3, NUM_AGES), 4.0)
+    loss[0] = 1.0
+    steps = np.ones((10, 3, NUM_AGES))
+    steps[0] = 9.0
+    steps[2:, :, 5:] = 0.0
+    made["result"]["tracking"] = {"loss": loss.tolist(), "steps": steps.tolist()}
+    folder = CellFolder(Path(), made["settings"], made["result"], made["lines"])
+    cells = {
+        Cell("exp3", "pe"): measured(Cell("exp3", "pe"), folder),
+        Cell("exp3", "icm"): numbers_of(Cell("exp3", "icm")),
+    }
+    figure = tracking_figure(EXPERIMENTS["exp3"], cells)
+    assert [axis.get_title() for axis in figure.axes] == ["pe", "icm"]
+    upper, lower, *_ = figure.axes[0].get_lines()
+    assert (upper.get_label(), lower.get_label()) == ("upper", "lower")
+    np.testing.assert_allclose(upper.get_xdata(), range(5))
+    np.testing.assert_allclose(upper.get_ydata(), (9 * 1 + 9 * 4) / 18)
 
 
 def test_a_later_run_with_more_visits_is_drawn_in_full(tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ndigo.report.statistics import bootstrap, estimates
+from ndigo.report.statistics import bootstrap, bootstrap_of, estimates
 
 
 def test_the_mean_is_the_mean_and_lies_inside():
@@ -54,3 +54,11 @@ def test_intervals_of_ten_seeds_are_as_narrow_as_the_docs_say(draw, mean, covers
     assert np.mean((low <= true_mean) & (true_mean <= high)) == pytest.approx(covers, abs=0.02)
     outside = (theirs.mean(axis=0) < low) | (theirs.mean(axis=0) > high)
     assert np.mean(outside) == pytest.approx(misses, abs=0.02)
+
+
+def test_a_resample_without_the_statistic_does_not_count():
+    # A ratio of sums of which one unit alone has a part: where it was not drawn, there is no ratio.
+    parts = np.zeros((3, 2))
+    parts[0] = 6.0, 2.0
+    with np.errstate(invalid="ignore"):
+        assert bootstrap_of(lambda mean: mean[..., 0] / mean[..., 1], parts) == (3.0, 3.0, 3.0)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import jax
 import tyro
@@ -118,8 +118,15 @@ def _jobs(args: Arguments, shipped: dict[Cell, CellFolder]) -> Sequence[Job]:
         if args.experiment is None and not args.all:
             raise NdigoError("name an experiment (ndigo reproduce exp1 --reward ndigo-4), or use --all or --list")
         named = None if args.experiment is None else find_experiment(args.experiment).name
-        cells = [cell for cell in CELLS if cell not in shipped and named in (None, cell.experiment)]
+        asked = [cell for cell in CELLS if named in (None, cell.experiment)]
+        cells = [cell for cell in asked if cell not in shipped]
+        cells += [cell for cell in asked if cell in shipped and _changed(cell, shipped)]
     return [_job(args, cell) for cell in cells]
+
+
+def _changed(cell: Cell, shipped: dict[Cell, CellFolder]) -> dict[str, Any]:
+    """What is not the recipe's of a shipped cell that counts: its probe, or nothing."""
+    return departures(cell, shipped[cell].settings["config"])
 
 
 def _job(args: Arguments, cell: Cell) -> Job:
@@ -216,12 +223,22 @@ def _close(job: Job, made: Run, cells: Path, shipped: dict[Cell, CellFolder]) ->
     Console().print(comparison([row(job.cell.reward, folder.settings, folder.result["evaluation"])], experiment))
     if job.is_trial:
         print(f"a trial, not the recipe: it stays in {folder.path} and counts as no cell")
-    elif job.cell in shipped:
+        return
+    there = cells / job.cell.name
+    if job.cell in shipped:
         print(compared(measured(job.cell, folder), measured(job.cell, shipped[job.cell])))
-        print(f"yours: {folder.path}; the shipped one is left as it is")
+        if not (changed := _changed(job.cell, shipped)):
+            print(f"yours: {folder.path}; the shipped one is left as it is")
+            return
+        ship_cell(folder.path, there)
+        print(f"kept as {there}, in place of one with {_listed(changed)}")
     else:
-        ship_cell(folder.path, cells / job.cell.name)
-        print(f"kept as {cells / job.cell.name}; there was none to compare with")
+        ship_cell(folder.path, there)
+        print(f"kept as {there}; there was none to compare with")
+
+
+def _listed(changed: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in changed.items())
 
 
 def _list(args: Arguments, shipped: dict[Cell, CellFolder]) -> None:
@@ -233,10 +250,12 @@ def _list(args: Arguments, shipped: dict[Cell, CellFolder]) -> None:
         minutes = device = ""
         if cell in shipped:
             result = shipped[cell].result
-            state, minutes, device = "done", f"{result['seconds'] / 60:.1f}", result["device"]
+            changed = _changed(cell, shipped)
+            state = f"done; to make again, for {_listed(changed)}" if changed else "done"
+            minutes, device = f"{result['seconds'] / 60:.1f}", result["device"]
         elif (args.cells / cell.name).is_dir():
             changed = departures(cell, load_cell(args.cells / cell.name).settings["config"])
-            state = f"not the recipe: {', '.join(f'{name} {value}' for name, value in changed.items())}"
+            state = f"not the recipe: {_listed(changed)}"
         elif job.path.exists() and (lines := RunFolder(job.path).metrics()):
             state, minutes = f"begun: step {lines[-1]['step']:,}", f"{lines[-1]['seconds'] / 60:.1f}"
         else:

@@ -15,6 +15,7 @@ from ndigo.experiments import EXPERIMENTS, Experiment, find_experiment
 
 RECIPE = "gpu"
 EPISODES = 100  # greedy episodes a seed of the final evaluation
+OF_THE_PROBE = ("probe_rate",)  # which reads what an agent believes, and changes nothing that it does
 FIRST = ("ndigo-4", "ndigo-5", "icm", "pe")  # what most claims need; ndigo-5 stands for ndigo-4 in Experiment 5
 
 
@@ -71,3 +72,8 @@ def departures(cell: Cell, config: dict[str, Any]) -> dict[str, Any]:
     # A setting younger than the run has its default, which is what the run did.
     found = dataclasses.asdict(Config()) | config
     return {name: value for name, value in found.items() if wanted.get(name) != value}
+
+
+def counts(changed: dict[str, Any]) -> bool:
+    """Whether a run with these departures is still a cell: its visits are the recipe's, only its probe is not."""
+    return all(name in OF_THE_PROBE for name in changed)

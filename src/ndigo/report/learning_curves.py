@@ -20,7 +20,11 @@ from matplotlib.ticker import FuncFormatter
 from ndigo.experiments import Experiment
 from ndigo.experiments.plan import Cell
 from ndigo.report.cells import Cells, Measured
-from ndigo.report.statistics import bootstrap
+from ndigo.report.statistics import bootstrap, bootstrap_of
+
+Interval = tuple[np.ndarray, np.ndarray, np.ndarray]  # mean, low, high
+PICTURES_IN_A_ROW = 4
+BY_HEIGHT: Any = {"xycoords": ("axes fraction", "data"), "fontsize": 7}
 
 COLOURS = {
     "random": "#8a8f98",
@@ -55,31 +59,53 @@ def discovery_figure(experiment: Experiment, cells: Cells) -> Figure | None:
         figure, axis = _empty("learner steps", "discovery loss (nats)")
         for cell in there:
             _line(axis, cell.cell.reward, cell.steps, cell.discovery_curve())
-        _level(axis, experiment)
+        level, what = _level(axis, experiment)
+        axis.annotate(what.replace(" ", "\n", 1), (1.01, level), va="center", **BY_HEIGHT)
         axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x else "0"))
         _finish(figure, axis)
     return figure
 
 
 def tracking_figure(experiment: Experiment, cells: Cells) -> Figure | None:
-    """How well the experiment's objects are known, by the steps since each was last seen."""
+    """How well the experiment's objects are known, by the steps since each was last seen: a picture for each agent."""
     there = _there(experiment, cells)
     if not there:
         return None
     with rc_context(STYLE):
-        figure, axis = _empty("steps since it was last seen", "discovery loss (nats)")
-        for cell in there:
-            columns = [cell.objects.index(name) for name in cell.discovers]
-            steps = cell.tracking_steps[:, columns].sum(axis=1)  # [S, ages]
-            loss = (cell.tracking_loss * cell.tracking_steps)[:, columns].sum(axis=1)
-            # An age that some seed never reached is left out, so that every mean is of the same seeds.
-            is_known = (steps > 0).all(axis=0)
-            if is_known.any():
-                ages = np.flatnonzero(is_known)
-                _line(axis, cell.cell.reward, ages, loss[:, ages] / steps[:, ages])
-        _level(axis, experiment)
-        _finish(figure, axis)
+        num_rows = -(-len(there) // PICTURES_IN_A_ROW)
+        figure = Figure(figsize=(7.2, 0.9 + 1.6 * num_rows), layout="constrained")
+        axes = figure.subplots(num_rows, PICTURES_IN_A_ROW, sharex=True, sharey=True, squeeze=False).flat
+        for cell, axis in zip(there, axes, strict=False):
+            _plain(axis)
+            axis.set_title(cell.cell.reward, color=COLOURS[cell.cell.reward], fontsize=8)
+            for name, style in zip(cell.discovers, ("-", "--", ":", "-."), strict=False):
+                i = cell.objects.index(name)
+                ages, values = _pooled(cell.tracking_loss[:, i], cell.tracking_steps[:, i])
+                _drawn(axis, ages, values, color=COLOURS[cell.cell.reward], label=name, linestyle=style)
+            level, what = _level(axis, experiment)
+            if cell is there[0]:
+                axis.annotate(what, (0.98, 1.05 * level), ha="right", va="bottom", **BY_HEIGHT)
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        for axis in figure.axes[len(there) :]:
+            axis.remove()
+        figure.supxlabel("steps since it was last seen", fontsize=8)
+        figure.supylabel("discovery loss (nats)", fontsize=8)
+        # Far beyond the level lies nothing but chance: few steps, and a probe that is sure of the wrong cell.
+        figure.axes[0].set(xlim=(0, None), ylim=(0, 1.35 * level))
+        figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=7.5)
     return figure
+
+
+def _pooled(loss: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, Interval]:
+    """(ages, mean with interval): of all steps of an age, whoever's; seeds resampled as wholes.
+
+    A mean of the seeds' means would weigh one that lost sight of the object once as much as one that always does. Ages
+    that fewer than three seeds reached are left out: there is no interval to give.
+    """
+    ages = np.flatnonzero((steps > 0).sum(axis=0) >= min(3, len(steps)))
+    with np.errstate(invalid="ignore"):  # a resample without any such step is none
+        sums = np.stack([loss * steps, steps], axis=1)[:, :, ages]
+        return ages, bootstrap_of(lambda mean: mean[..., 0, :] / mean[..., 1, :], sums)
 
 
 def as_svg(figure: Figure) -> str:
@@ -106,28 +132,35 @@ def _empty(x: str, y: str) -> tuple[Figure, Axes]:
     axis = figure.subplots()
     axis.set_xlabel(x)
     axis.set_ylabel(y)
-    axis.grid(alpha=0.15, color=INK)
-    axis.spines[["top", "right"]].set_visible(False)
+    _plain(axis)
     return figure, axis
 
 
+def _plain(axis: Axes) -> None:
+    axis.grid(alpha=0.15, color=INK)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
 def _line(axis: Axes, reward: str, x: np.ndarray, values: np.ndarray) -> None:
-    mean, low, high = bootstrap(values)
-    axis.plot(x, mean, color=COLOURS[reward], label=reward, linewidth=1.6, marker="o" if len(x) < 3 else None)
-    if len(values) > 1:
-        axis.fill_between(x, low, high, color=COLOURS[reward], alpha=0.18, linewidth=0)
+    _drawn(axis, x, bootstrap(values), color=COLOURS[reward], label=reward)
 
 
-def _level(axis: Axes, experiment: Experiment) -> None:
-    """The loss of one who knows an object's rooms and nothing else."""
+def _drawn(axis: Axes, x: np.ndarray, values: Interval, *, color: str, label: str, linestyle: str = "-") -> None:
+    mean, low, high = values
+    marker = "o" if len(x) < 3 else None
+    axis.plot(x, mean, color=color, label=label, linewidth=1.6, linestyle=linestyle, marker=marker)
+    axis.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
+
+
+def _level(axis: Axes, experiment: Experiment) -> tuple[float, str]:
+    """The loss of one who knows an object's rooms and nothing else, drawn; and its name."""
     grid = experiment.world.grid
     assert grid is not None
     rooms = {o.name: o.rooms for o in grid.objects}
     sizes = [sum(len(grid.layout.cells_of(room)) for room in rooms[name]) for name in experiment.discovers]
     level = float(np.mean([log(size) for size in sizes]))
     axis.axhline(level, color=INK, alpha=0.5, linewidth=0.8, linestyle=":")
-    what = "knows\nthe rooms" if any(len(rooms[name]) > 1 for name in experiment.discovers) else "knows\nthe room"
-    axis.annotate(what, (1.01, level), xycoords=("axes fraction", "data"), fontsize=7, va="center")
+    return level, "knows the rooms" if any(len(rooms[name]) > 1 for name in experiment.discovers) else "knows the room"
 
 
 def _finish(figure: Figure, axis: Axes) -> None:

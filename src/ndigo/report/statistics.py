@@ -31,7 +31,10 @@ def bootstrap(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def bootstrap_of(
     statistic: Callable[[np.ndarray], np.ndarray], values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same for a function of the mean, such as a ratio of its parts; `statistic` keeps leading axes."""
+    """The same for a function of the mean, such as a ratio of its parts; `statistic` keeps leading axes.
+
+    Resamples in which it is not a number do not count.
+    """
     values = np.asarray(values, float)
     mean = statistic(values.mean(axis=0))
     if len(values) < 2:
@@ -40,7 +43,8 @@ def bootstrap_of(
     # How often each unit was drawn, so that every resample's mean is one row of one product.
     weights = np.stack([np.bincount(draw, minlength=len(values)) for draw in draws]) / len(values)
     means = statistic(np.tensordot(weights, values, axes=1))
-    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    quantile = np.nanquantile if np.isnan(means).any() else np.quantile
+    low, high = quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return mean, low, high
 
 

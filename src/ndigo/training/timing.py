@@ -25,7 +25,7 @@ from ndigo.config import Config
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.floor import Rates, measure_rates, update_floor
-from ndigo.training.trainer import Trainer, TrainState, make_trainer, side_by_side
+from ndigo.training.trainer import Options, Trainer, TrainState, acting_options, learning_options, make_trainer
 from ndigo.worlds import World
 
 
@@ -128,7 +128,7 @@ def _calls(
         return retrace_targets(r_t=paid.r_t, v_tp1=v_t[1:], q_tp1=v_t[1:], c_tp1=v_t[1:], gamma=config.gamma)
 
     calls = {
-        "collection": _forward(trainer.collect, keys, state.learner.params),
+        "collection": _forward(trainer.collect, keys, state.learner.params, options=acting_options()),
         "update": _forward(trainer.learner.update, keys, state.learner, window),
         "sampling": lambda: sample(keys, state.rows),
         "encoder, gradient": _gradient(encoder, params, window, seen, q_t),
@@ -147,8 +147,8 @@ def _calls(
     return calls
 
 
-def _forward(part: Callable[..., Any], *inputs: Any) -> Callable[[], Any]:
-    run = jax.jit(jax.vmap(part), compiler_options=side_by_side())
+def _forward(part: Callable[..., Any], *inputs: Any, options: Options | None = None) -> Callable[[], Any]:
+    run = jax.jit(jax.vmap(part), compiler_options=options or learning_options())
     return lambda: run(*inputs)
 
 

@@ -1,7 +1,8 @@
-"""Collect, store, learn, evaluate: the whole loop as two compiled functions.
+"""Collect, store, learn, evaluate: the whole loop as three compiled functions.
 
-Everything else is written for one seed (and episodes for one world); `vmap` over actors, evaluation
-episodes and seeds, and every `jit`, stand here and nowhere else.
+Acting and learning are compiled apart because a GPU's compiler serves each best with settings of its own. Everything
+else is written for one seed (and episodes for one world); `vmap` over actors, evaluation episodes and seeds, and every
+`jit`, stand here and nowhere else.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
@@ -60,9 +62,22 @@ class Trainer:
     collect: Callable[[Array, Params], Window]  # one seed's round of episodes, as rows for the replay
 
 
-def side_by_side() -> dict[str, bool | int | str] | None:
-    """How a learner is compiled: on a GPU, of which each network's recurrence fills a fraction, all run at once."""
+Options = dict[str, bool | int | str]
+
+
+def acting_options() -> Options | None:
+    """How acting is compiled: on a GPU, of which each network fills a fraction, all run at once."""
     return {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"} if jax.default_backend() == "gpu" else None
+
+
+def learning_options() -> Options | None:
+    """How learning is: as acting, but no product is a kernel that XLA generates.
+
+    It would generate a hundred and try each in many shapes, which doubles the time to compile, for nothing: products of
+    this size are as fast in the library (docs/performance.md). Acting's are small, and gain from being fused.
+    """
+    options = acting_options()
+    return None if options is None else options | {"xla_gpu_enable_triton_gemm": False}
 
 
 def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Trainer:
@@ -101,9 +116,13 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
     def sample(key: Array, rows: Rows) -> Window:
         return replay.open(replay.pick(key, rows, config.batch))
 
-    def run_round(state: TrainState, _: None) -> tuple[TrainState, Numbers]:
-        key, key_collect, key_learn = jax.random.split(state.key, 3)
-        rows = replay.add(state.rows, collect(key_collect, state.learner.params))
+    def act(key: Array, params: Params, rows: Rows) -> tuple[Array, Array, Rows]:
+        """One round's episodes into the replay; (next key, key to learn with, rows)."""
+        key, key_collect, key_learn = jax.random.split(key, 3)
+        return key, key_learn, replay.add(rows, collect(key_collect, params))
+
+    def learn(state: LearnerState, rows: Rows, key_learn: Array) -> tuple[LearnerState, Numbers]:
+        """The round's updates."""
 
         def update(carry: tuple[LearnerState, Any], keys: tuple[Array, Array]) -> tuple[Any, Numbers]:
             learner_state, picked = carry
@@ -117,12 +136,20 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         )
         first = replay.pick(key_sample[0], rows, config.batch)
         following = jnp.concatenate([key_sample[1:], key_sample[:1]])  # what is picked last is not used
-        (learner_state, _), numbers = lax.scan(update, (state.learner, first), (key_update, following))
-        return TrainState(learner=learner_state, rows=rows, key=key), numbers
+        (state, _), numbers = lax.scan(update, (state, first), (key_update, following))
+        return state, numbers
+
+    compiled_act = jax.jit(jax.vmap(act), donate_argnums=2, compiler_options=acting_options())
+    compiled_learn = jax.jit(jax.vmap(learn), donate_argnums=0, compiler_options=learning_options())
 
     def run_chunk(state: TrainState) -> tuple[TrainState, Numbers]:
-        state, numbers = lax.scan(run_round, state, None, length=config.rounds_per_chunk)
-        return state, jax.tree.map(lambda x: lax.collapse(x, 0, 2), numbers)
+        learner_state, rows, key, told = state.learner, state.rows, state.key, []
+        for _ in range(config.rounds_per_chunk):  # the host is far ahead of the device
+            key, key_learn, rows = compiled_act(key, learner_state.params, rows)
+            learner_state, numbers = compiled_learn(learner_state, rows, key_learn)
+            told.append(numbers)
+        joined = jax.tree.map(lambda *rounds: np.concatenate(rounds, axis=1), *jax.device_get(told))
+        return TrainState(learner=learner_state, rows=rows, key=key), joined
 
     def greedy(key: Array, params: Params) -> tuple[Episode, Float[Array, "E S+1 D"]]:
         return play(key, params, jnp.full(config.evaluation_episodes, float(reward.acts_at_random)))
@@ -169,7 +196,7 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
     return Trainer(
         learner=learner,
         init=jax.jit(lambda key: jax.vmap(init)(per_seed(key)), compiler_options=quickly),
-        run_chunk=jax.jit(jax.vmap(run_chunk), donate_argnums=0, compiler_options=side_by_side()),
+        run_chunk=run_chunk,
         evaluate=jax.jit(lambda params, key: jax.vmap(evaluate)(params, per_seed(key))),
         track=jax.jit(lambda params, key: jax.vmap(track_episodes)(params, per_seed(key))),
         sample=sample,
