@@ -139,6 +139,21 @@ def test_gradient_of_each_part_is_that_of_its_own_loss():
         assert any(np.any(x) for x in jax.tree.leaves(ours))
 
 
+@pytest.mark.parametrize("name", ["pe", "icm"])  # without and with networks of the reward's own
+def test_the_gradients_norms_are_those_of_the_parts(name):
+    learner = learner_of(name)
+    state, window = learner.init(jax.random.key(0)), batch()
+    offsets = num_offsets(CONFIG.probe_stride, len(window.o_t))
+    key = next(key for key in map(jax.random.key, range(99)) if jax.random.randint(key, (), 0, offsets) == 0)
+    numbers = learner.update(key, state, window)[1]
+    arguments = (state.target, state.memory, window, jnp.int32(0))
+    gradient = jax.jit(jax.grad(lambda params: learner.loss(params, *arguments)[0]))(state.params)
+    for part in ("model", "reward", "q", "probe"):
+        leaves = [np.asarray(x, np.float64) for x in jax.tree.leaves(getattr(gradient, part))]
+        expected = np.sqrt(sum(np.square(x).sum() for x in leaves))
+        assert getattr(numbers, f"{part}_gradient") == pytest.approx(expected, rel=1e-4), part
+
+
 def test_each_part_steps_at_its_own_rate():
     """Adam's first step moves a parameter by the rate, whatever its gradient."""
     before, after = run("pe", [batch()])

@@ -9,6 +9,7 @@ Adam's step is the only thing that differs between them.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import lax
 from jax.flatten_util import ravel_pytree
@@ -163,11 +165,12 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
     def update(key: Array, state: LearnerState, window: Window) -> tuple[LearnerState, Numbers]:
         offset = jax.random.randint(key, (), 0, num_offsets(config.probe_stride, len(window.o_t)))
         grads, told = jax.grad(loss, has_aux=True)(state.params, state.target, state.memory, window, offset)
-        norms = {
-            f"{name}_gradient": optax.tree.norm(getattr(grads, name)) for name in ("model", "reward", "q", "probe")
-        }
-        # Adam works on one vector: sixty small kernels become one.
+        # Adam works on one vector, in which the networks follow each other: sixty small kernels become one.
         flat, unravel = ravel_pytree(grads)
+        names = [field.name for field in dataclasses.fields(Params)]
+        ends = np.cumsum([sum(x.size for x in jax.tree.leaves(getattr(grads, name))) for name in names])
+        parts = zip(names, jnp.split(flat, ends[:-1]), strict=True)
+        norms = {f"{name}_gradient": jnp.sqrt(jnp.square(part).sum()) for name, part in parts}
         flat_step, adam_state = adam.update(flat, state.adam)
         progress = jnp.minimum(state.step / config.learner_steps, 1)
 
