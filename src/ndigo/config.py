@@ -113,8 +113,8 @@ class Config:
 PRESETS: dict[str, Config] = {
     # A probe at 1e-3, which falls too, lags behind the belief it reads (docs/results.md).
     "gpu": Config(last_rate=0.1, probe_rate=1e-2),
-    # One seed on two cores, in minutes: a smaller network but for the decoder, and many large steps on few windows each,
-    # by which its model learns soonest (docs/results.md).
+    # One seed on two cores, in minutes: a smaller network but for the decoder, and many large steps on few windows
+    # each, by which its model learns soonest (docs/results.md).
     "cpu": Config(
         seeds=1,
         precision="float32",

@@ -103,11 +103,12 @@ def test_tracking_weighs_steps_and_leaves_out_what_few_seeds_reached():
         Cell("exp3", "icm"): numbers_of(Cell("exp3", "icm")),
     }
     figure = tracking_figure(EXPERIMENTS["exp3"], cells)
+    assert figure is not None
     assert [axis.get_title() for axis in figure.axes] == ["pe", "icm"]
     upper, lower, *_ = figure.axes[0].get_lines()
     assert (upper.get_label(), lower.get_label()) == ("upper", "lower")
-    np.testing.assert_allclose(upper.get_xdata(), range(5))
-    np.testing.assert_allclose(upper.get_ydata(), (9 * 1 + 9 * 4) / 18)
+    np.testing.assert_allclose(np.asarray(upper.get_xdata()), range(5))
+    np.testing.assert_allclose(np.asarray(upper.get_ydata()), (9 * 1 + 9 * 4) / 18)
 
 
 def test_a_later_run_with_more_visits_is_drawn_in_full(tmp_path):

@@ -83,6 +83,8 @@ def tracking_figure(experiment: Experiment, cells: Cells) -> Figure | None:
                 ages, values = _pooled(cell.tracking_loss[:, i], cell.tracking_steps[:, i])
                 _drawn(axis, ages, values, color=COLOURS[cell.cell.reward], label=name, linestyle=style)
             level, what = _level(axis, experiment)
+            # Far beyond the level lies nothing but chance: few steps, and a probe that is sure of the wrong cell.
+            axis.set(xlim=(0, None), ylim=(0, 1.35 * level))
             if cell is there[0]:
                 axis.annotate(what, (0.98, 1.05 * level), ha="right", va="bottom", **BY_HEIGHT)
         handles, labels = figure.axes[0].get_legend_handles_labels()
@@ -90,8 +92,6 @@ def tracking_figure(experiment: Experiment, cells: Cells) -> Figure | None:
             axis.remove()
         figure.supxlabel("steps since it was last seen", fontsize=8)
         figure.supylabel("discovery loss (nats)", fontsize=8)
-        # Far beyond the level lies nothing but chance: few steps, and a probe that is sure of the wrong cell.
-        figure.axes[0].set(xlim=(0, None), ylim=(0, 1.35 * level))
         figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=7.5)
     return figure
 
