@@ -22,7 +22,7 @@ from ndigo.api import Run, as_reward, create_run, open_run, resume
 from ndigo.config import Config, preset
 from ndigo.errors import NdigoError
 from ndigo.experiments import find_experiment, plan
-from ndigo.experiments.plan import CELLS, Cell, departures, find_cell, recipe
+from ndigo.experiments.plan import CELLS, Cell, departures, find_cell, listed, recipe
 from ndigo.report.cells import compared, find_cells, measured
 from ndigo.report.tables import comparison, row
 from ndigo.storage.cells import CellFolder, load_cell, ship_cell
@@ -231,14 +231,10 @@ def _close(job: Job, made: Run, cells: Path, shipped: dict[Cell, CellFolder]) ->
             print(f"yours: {folder.path}; the shipped one is left as it is")
             return
         ship_cell(folder.path, there)
-        print(f"kept as {there}, in place of one with {_listed(changed)}")
+        print(f"kept as {there}, in place of one with {listed(changed)}")
     else:
         ship_cell(folder.path, there)
         print(f"kept as {there}; there was none to compare with")
-
-
-def _listed(changed: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in changed.items())
 
 
 def _list(args: Arguments, shipped: dict[Cell, CellFolder]) -> None:
@@ -251,11 +247,11 @@ def _list(args: Arguments, shipped: dict[Cell, CellFolder]) -> None:
         if cell in shipped:
             result = shipped[cell].result
             changed = _changed(cell, shipped)
-            state = f"done; to make again, for {_listed(changed)}" if changed else "done"
+            state = f"done; to make again, for {listed(changed)}" if changed else "done"
             minutes, device = f"{result['seconds'] / 60:.1f}", result["device"]
         elif (args.cells / cell.name).is_dir():
             changed = departures(cell, load_cell(args.cells / cell.name).settings["config"])
-            state = f"not the recipe: {_listed(changed)}"
+            state = f"not the recipe: {listed(changed)}"
         elif job.path.exists() and (lines := RunFolder(job.path).metrics()):
             state, minutes = f"begun: step {lines[-1]['step']:,}", f"{lines[-1]['seconds'] / 60:.1f}"
         else:

@@ -74,6 +74,11 @@ def departures(cell: Cell, config: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if wanted.get(name) != value}
 
 
+def listed(settings: dict[str, Any]) -> str:
+    """`gamma 0.9, seeds 3`."""
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
+
+
 def counts(changed: dict[str, Any]) -> bool:
     """Whether a run with these departures is still a cell: its visits are the recipe's, only its probe is not."""
     return all(name in OF_THE_PROBE for name in changed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class Measured:
     minutes: float
     device: str
     agent: Path | None
-    probe: Mapping[str, object]  # where its discovery losses are read by another probe than the recipe's: the settings
+    probe: dict[str, Any]  # where its discovery losses are read by another probe than the recipe's: the settings
 
     @property
     def num_seeds(self) -> int:

@@ -7,7 +7,6 @@ text and axes take the colour of the page's text.
 from __future__ import annotations
 
 import io
-from math import log
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from matplotlib.ticker import FuncFormatter
 from ndigo.experiments import Experiment
 from ndigo.experiments.plan import Cell
 from ndigo.report.cells import Cells, Measured
+from ndigo.report.comparisons import prior
 from ndigo.report.statistics import bootstrap, bootstrap_of
 
 Interval = tuple[np.ndarray, np.ndarray, np.ndarray]  # mean, low, high
@@ -157,8 +157,7 @@ def _level(axis: Axes, experiment: Experiment) -> tuple[float, str]:
     grid = experiment.world.grid
     assert grid is not None
     rooms = {o.name: o.rooms for o in grid.objects}
-    sizes = [sum(len(grid.layout.cells_of(room)) for room in rooms[name]) for name in experiment.discovers]
-    level = float(np.mean([log(size) for size in sizes]))
+    level = prior(experiment.name)
     axis.axhline(level, color=INK, alpha=0.5, linewidth=0.8, linestyle=":")
     return level, "knows the rooms" if any(len(rooms[name]) > 1 for name in experiment.discovers) else "knows the room"
 
