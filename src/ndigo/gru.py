@@ -22,7 +22,7 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jaxtyping import Array, Float
 
-from ndigo.kernels import call_kernel, dot, sigmoid, tanh
+from ndigo.kernels import call_kernel, dot, on_gpu, sigmoid, tanh
 
 ROWS = 16  # streams in one kernel program: the smallest tile of the matrix units
 STATE_SIZES = (16, 32, 64, 128)
@@ -93,7 +93,7 @@ def _where_it_suits(kernel: Callable[..., Any], scan: Callable[..., Any], x_t: A
     fits_on_chip = weight.dtype == jnp.bfloat16  # 128 x 384 numbers of 2 bytes do, of 4 bytes do not
     if not (is_tiled and fits_on_chip):
         return scan(x_t, weight, rest)
-    return lax.platform_dependent(x_t, weight, rest, cuda=kernel, default=scan)
+    return (kernel if on_gpu() else scan)(x_t, weight, rest)
 
 
 def forward_scan(x_t: Array, weight: Array, h_0: Array) -> Array:

@@ -14,6 +14,14 @@ from jaxtyping import Array
 NUM_WARPS = 8
 
 
+def on_gpu() -> bool:
+    """Whether what is traced now will run on a GPU.
+
+    Asked in Python and not by `lax.platform_dependent`, which would trace and differentiate both branches.
+    """
+    return jax.default_backend() == "gpu"
+
+
 def dot(a: Array, b: Array) -> Array:
     """a b, summed in float32."""
     return jnp.matmul(a, b, preferred_element_type=jnp.float32)

@@ -19,6 +19,7 @@ from jax import lax
 from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Float, Int
 
+from ndigo.kernels import on_gpu
 from ndigo.model.likelihood import Likelihood, Target
 from ndigo.model.open_loop_columns import has_columns, open_loop_block
 from ndigo.model.open_loop_kernels import has_kernels, open_loop_gradient
@@ -64,8 +65,8 @@ def _forward(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: An
         loss_kn = jnp.moveaxis(loss_kn, 0, 1).reshape(loss_kn.shape[1], len(b_n), loss_kn.shape[-1])
         return (loss, loss_kn), (d_predictor, db_n.reshape(b_n.shape))
 
-    on_gpu = partial(open_loop_gradient, likelihood) if has_kernels(likelihood, predictor, b_n) else learn
-    return lax.platform_dependent(predictor, b_n, *rest, cuda=on_gpu, default=in_blocks)
+    by_kernel = partial(open_loop_gradient, likelihood) if has_kernels(likelihood, predictor, b_n) else learn
+    return (by_kernel if on_gpu() else in_blocks)(predictor, b_n, *rest)
 
 
 def _cut(size: int, x_kn: Array) -> Array:

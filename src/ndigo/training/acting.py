@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.agent import QNetwork, pack, unpack, window_starts
 from ndigo.evaluation.glass_box import object_cells
+from ndigo.kernels import on_gpu
 from ndigo.networks import Core
 from ndigo.types import Window
 from ndigo.worlds import World
@@ -48,7 +49,7 @@ def run_episode(world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""]
     explores = jax.random.uniform(key_explore, (S,)) < epsilon
     random_a = jax.random.randint(key_action, (S,), 0, A)
     small = jnp.int8 if A <= 127 else jnp.int32  # how the replay stores actions
-    policy, on_gpu = q.for_steps(), jax.default_backend() == "gpu"
+    policy, turn = q.for_steps(), min(STEPS_A_TURN, every) if on_gpu() else 1
 
     def record(state, a_tm1, was_greedy):
         """A frame and how the agent came to it."""
@@ -64,7 +65,7 @@ def run_episode(world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""]
         return (world.step(key_step, state, a_t), a_t, (a_t == greedy).astype(jnp.uint8), h_t), as_bytes(record(*seen))
 
     def stretch(carry, steps):
-        ahead, records = lax.scan(body, carry, steps, unroll=min(STEPS_A_TURN, every) if on_gpu else 1)
+        ahead, records = lax.scan(body, carry, steps, unroll=turn)
         return ahead, (records, carry[-1])
 
     # b_0 = GRU(z_0, stay, 0): action 0 stands before the first frame.

@@ -24,6 +24,7 @@ from ndigo.config import Config
 from ndigo.evaluation.glass_box import discovery_loss
 from ndigo.evaluation.tracking import Tracking, track
 from ndigo.evaluation.visits import in_view, visits
+from ndigo.kernels import on_gpu
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.acting import Episode, beliefs, cut_windows, run_episode
@@ -67,7 +68,7 @@ Options = dict[str, bool | int | str]
 
 def acting_options() -> Options | None:
     """How acting is compiled: on a GPU, of which each network fills a fraction, all run at once."""
-    return {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"} if jax.default_backend() == "gpu" else None
+    return {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"} if on_gpu() else None
 
 
 def learning_options() -> Options | None:
