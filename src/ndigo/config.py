@@ -57,7 +57,7 @@ class Config:
     """What the three rates end at, as a share of themselves: they fall in a line over the learner steps (ours: 0.1 with
     `gpu` and `cpu`, which settles policies that else come and go; paper: constant)."""
     last_model_rate: float | None = None
-    """The same of the world model, the reward's own networks and the probe alone; without it as the agent's."""
+    """The same of the world model and the reward's own networks alone; without it as the agent's and the probe's."""
     batch: int = 64
     """Windows in a learner step (ours; paper 256)."""
     window: int = 100

@@ -130,7 +130,7 @@ def test_nothing_drawn_from_the_replay_crosses_an_episode():
     trainer = make_trainer(CONFIG, WORLD, make_reward("ndigo-1"))
     state = trainer.init(jax.random.key(0))
     for _ in range(5):  # 5 chunks x 2 rounds x 3 actors x 3 windows: 90 rows into a ring of 45
-        state, _ = trainer.run_chunk(state)
+        state, _ = trainer.run_rounds(state, CONFIG.rounds_per_chunk)
     rows = jax.tree.map(lambda x: x[0], state.rows)
     assert int(rows.num_added) == 90 > len(rows.windows.start)
     window = trainer.sample(jax.random.key(5), rows)
@@ -165,11 +165,11 @@ def test_best_action_is_the_first_of_the_largest(num_actions):
 
 
 def test_a_round_learns_from_its_samples_one_after_the_other():
-    config = dataclasses.replace(CONFIG, updates_per_round=3, rounds_per_chunk=1)
+    config = dataclasses.replace(CONFIG, updates_per_round=3)
     trainer = make_trainer(config, WORLD, make_reward("ndigo-1"))
     before = trainer.init(jax.random.key(0))
     learner_state, key = (jax.tree.map(lambda x: x[0], x) for x in (before.learner, before.key))
-    after, _ = trainer.run_chunk(before)
+    after, _ = trainer.run_rounds(before, 1)
     rows = jax.tree.map(lambda x: x[0], after.rows)
     for key_both in jax.random.split(jax.random.split(key, 3)[2], 3):
         key_sample, key_update = jax.random.split(key_both)

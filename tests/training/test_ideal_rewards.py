@@ -28,11 +28,11 @@ WORLD = grid_world(
 @pytest.fixture(scope="module")
 def rows():
     """The windows of two agents, [seed, round, actor, window, ...]: the second half of 640 updates on ideal NDIGO-1."""
-    config = config_of(WORLD, window=T, seeds=2, rounds_per_chunk=NUM_ROUNDS, replay_steps=8 * 2 * T * NUM_ROUNDS)
+    config = config_of(WORLD, window=T, seeds=2, replay_steps=8 * 2 * T * NUM_ROUNDS)
     trainer = make_trainer(config, WORLD, make_reward("ideal-ndigo-1"))
     state = trainer.init(jax.random.key(0))
     for _ in range(2):
-        state, _ = trainer.run_chunk(state)  # fills the whole ring
+        state, _ = trainer.run_rounds(state, NUM_ROUNDS)  # fills the whole ring
     return jax.tree.map(lambda x: np.asarray(x).reshape(2, NUM_ROUNDS, 8, 2, *x.shape[2:]), state.rows.windows)
 
 

@@ -175,9 +175,10 @@ def test_the_rates_fall_in_a_line_to_their_last_share(step, share, last_model_ra
     learner = learner_of("pe", config)
     before = eqx.tree_at(lambda s: s.step, learner.init(jax.random.key(0)), jnp.int32(step))
     after, _ = learner.update(jax.random.key(1), before, batch())
-    model_share = share if last_model_rate is None else 1
-    expected = {"model": model_share * config.model_rate, "probe": model_share * config.probe_rate}
-    for part, rate in {**expected, "q": share * config.agent_rate}.items():
+    rates = {"q": share * config.agent_rate, "probe": share * config.probe_rate, "model": config.model_rate}
+    if last_model_rate is None:
+        rates["model"] *= share
+    for part, rate in rates.items():
         assert moved(before, after, part) == pytest.approx(rate, rel=0.01), part
 
 

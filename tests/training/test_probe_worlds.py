@@ -33,7 +33,6 @@ def config_of(world: World, **changes: object) -> Config:
         "window": world.num_steps,
         "actors": 8,
         "updates_per_round": 8,
-        "rounds_per_chunk": 20,
         "replay_steps": 4000,
         "target_period": 20,
         "model_rate": 1e-2,
@@ -48,7 +47,7 @@ def train(trainer: Trainer, state: TrainState, num_chunks: int):
     """The state and the numbers of the last 40 updates of each seed."""
     numbers = None
     for _ in range(num_chunks):
-        state, numbers = trainer.run_chunk(state)
+        state, numbers = trainer.run_rounds(state, 20)
     return state, jax.tree.map(lambda x: np.asarray(x[:, -40:]), numbers)
 
 

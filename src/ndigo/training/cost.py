@@ -47,12 +47,12 @@ def time_round(config: Config, world: World, reward: IntrinsicReward) -> float:
     is_slow = jax.default_backend() == "cpu"
     seeds = 1 if is_slow else config.seeds
     updates = min(2, config.updates_per_round) if is_slow else config.updates_per_round
-    short = dataclasses.replace(config, seeds=seeds, updates_per_round=updates, rounds_per_chunk=1, replay_steps=1)
+    short = dataclasses.replace(config, seeds=seeds, updates_per_round=updates, replay_steps=1)
     trainer = make_trainer(short, world, reward)
     state = trainer.init(jax.random.key(0))
     began = 0.0
     for _ in range(2):  # the first compiles
         began = time.monotonic()
-        state, numbers = trainer.run_chunk(state)
+        state, numbers = trainer.run_rounds(state, 1)
         jax.block_until_ready(numbers)
     return (time.monotonic() - began) * config.seeds / seeds * config.updates_per_round / updates

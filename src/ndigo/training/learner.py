@@ -85,7 +85,7 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
         model=(config.model_rate, last_model_rate),  # type: ignore[arg-type]
         reward=(config.model_rate, last_model_rate),
         q=(config.agent_rate, config.last_rate),  # type: ignore[arg-type]
-        probe=(config.probe_rate, last_model_rate),  # type: ignore[arg-type]
+        probe=(config.probe_rate, config.last_rate),  # type: ignore[arg-type]
     )
 
     def init(key: Array) -> LearnerState:

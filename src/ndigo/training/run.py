@@ -97,7 +97,7 @@ def continue_run(
         why = ""
         while not why:
             chunk_began = time.monotonic()
-            state, numbers = trainer.run_chunk(state)
+            state, numbers = trainer.run_rounds(state, config.rounds_per_chunk)
             numbers = jax.tree.map(np.asarray, numbers)
             learning_seconds = time.monotonic() - chunk_began
             step += config.updates_per_chunk

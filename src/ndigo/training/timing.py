@@ -52,29 +52,35 @@ class Timings:
 
 def timed(call: Callable[[], Any], repeats: int) -> Time:
     jax.block_until_ready(call())
-    times = []
+    seconds = []
     for _ in range(repeats):
         began = time.perf_counter()
         jax.block_until_ready(call())
-        times.append(1e3 * (time.perf_counter() - began))
-    low, median, high = np.percentile(times, [25, 50, 75])
-    return Time(float(median), float(low), float(high))
+        seconds.append(time.perf_counter() - began)
+    return spread(seconds)
+
+
+def spread(seconds: list[float]) -> Time:
+    low, median, high = np.percentile(seconds, [25, 50, 75])
+    return Time(1e3 * float(median), 1e3 * float(low), 1e3 * float(high))
 
 
 def measure(config: Config, world: World, reward: IntrinsicReward, repeats: int) -> Timings:
     """The whole iteration, its update and collection, and the update's parts."""
-    trainer = make_trainer(dataclasses.replace(config, rounds_per_chunk=1), world, reward)
+    trainer = make_trainer(config, world, reward)
     state = trainer.init(jax.random.key(0))
 
-    def iteration() -> Any:
+    def iterations(count: int) -> float:
+        """Seconds of so many, between two visits to the host as in a run."""
         nonlocal state
-        state, numbers = trainer.run_chunk(state)
-        return numbers
+        began = time.perf_counter()
+        state, numbers = trainer.run_rounds(state, count)
+        jax.block_until_ready(numbers)
+        return time.perf_counter() - began
 
-    began = time.perf_counter()
-    jax.block_until_ready(iteration())
-    compile_s = time.perf_counter() - began
-    whole = timed(iteration, repeats)
+    compile_s, once = iterations(1), iterations(1)
+    count = max(1, min(config.rounds_per_chunk, int(1 / once)))  # within a second
+    whole = spread([iterations(count) / count for _ in range(repeats)])
     share = Time(*(ms / config.updates_per_round for ms in dataclasses.astuple(whole)))
     parts = {"iteration": whole, "learner step, its share": share}
     calls = _calls(config, reward, trainer, state)

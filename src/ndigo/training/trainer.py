@@ -56,7 +56,7 @@ class Trainer:
 
     learner: Learner
     init: Callable[[Array], TrainState]  # key -> state [S, ...]
-    run_chunk: Callable[[TrainState], tuple[TrainState, Numbers]]  # numbers [S, updates, ...]
+    run_rounds: Callable[[TrainState, int], tuple[TrainState, Numbers]]  # so many; numbers [S, updates, ...]
     evaluate: Callable[[Params, Array], Evaluation]  # params [S, ...], key -> [S, episodes, N]
     track: Callable[[Params, Array], Tracking]  # sums over the same episodes, [S, N, ages]; needs a probe
     sample: Callable[[Array, Rows], Window]  # one seed's next batch, as the chunk draws it
@@ -122,30 +122,41 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         key, key_collect, key_learn = jax.random.split(key, 3)
         return key, key_learn, replay.add(rows, collect(key_collect, params))
 
+    def draw_keys(key_learn: Array) -> Array:
+        """To sample with and to update with, for each of a round's updates: [2, updates]."""
+        return jax.vmap(jax.random.split, out_axes=1)(jax.random.split(key_learn, config.updates_per_round))
+
+    def pick(key: Array, rows: Rows) -> Any:
+        return replay.pick(key, rows, config.batch)
+
+    def update(rows: Rows, state: LearnerState, picked: Any, keys: Array) -> tuple[LearnerState, Any, Numbers]:
+        """One update from what was picked, and the next batch picked.
+
+        An update ahead: a GPU does so while it learns, and does not wait for it.
+        """
+        key_update, key_next = keys
+        state, numbers = learner.update(key_update, state, replay.open(picked))
+        return state, pick(key_next, rows), numbers
+
     def learn(state: LearnerState, rows: Rows, key_learn: Array) -> tuple[LearnerState, Numbers]:
-        """The round's updates."""
+        """The round's updates, for all seeds at once: `vmap` of a loop would trace what is in it once more."""
 
-        def update(carry: tuple[LearnerState, Any], keys: tuple[Array, Array]) -> tuple[Any, Numbers]:
-            learner_state, picked = carry
-            key_update, key_next = keys
-            learner_state, numbers = learner.update(key_update, learner_state, replay.open(picked))
-            # Picked an update ahead: a GPU does so while it learns, and does not wait for it.
-            return (learner_state, replay.pick(key_next, rows, config.batch)), numbers
+        def body(carry: tuple[LearnerState, Any], keys: Array) -> tuple[Any, Numbers]:
+            state, picked, numbers = jax.vmap(update)(rows, *carry, keys)
+            return (state, picked), numbers
 
-        key_sample, key_update = jax.vmap(jax.random.split, out_axes=1)(
-            jax.random.split(key_learn, config.updates_per_round)
-        )
-        first = replay.pick(key_sample[0], rows, config.batch)
+        key_sample, key_update = jax.vmap(draw_keys, out_axes=2)(key_learn)
+        first = jax.vmap(pick)(key_sample[0], rows)
         following = jnp.concatenate([key_sample[1:], key_sample[:1]])  # what is picked last is not used
-        (state, _), numbers = lax.scan(update, (state, first), (key_update, following))
-        return state, numbers
+        (state, _), numbers = lax.scan(body, (state, first), jnp.stack([key_update, following], axis=2))
+        return state, jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), numbers)
 
     compiled_act = jax.jit(jax.vmap(act), donate_argnums=2, compiler_options=acting_options())
-    compiled_learn = jax.jit(jax.vmap(learn), donate_argnums=0, compiler_options=learning_options())
+    compiled_learn = jax.jit(learn, donate_argnums=0, compiler_options=learning_options())
 
-    def run_chunk(state: TrainState) -> tuple[TrainState, Numbers]:
+    def run_rounds(state: TrainState, num_rounds: int) -> tuple[TrainState, Numbers]:
         learner_state, rows, key, told = state.learner, state.rows, state.key, []
-        for _ in range(config.rounds_per_chunk):  # the host is far ahead of the device
+        for _ in range(num_rounds):  # the host is far ahead of the device
             key, key_learn, rows = compiled_act(key, learner_state.params, rows)
             learner_state, numbers = compiled_learn(learner_state, rows, key_learn)
             told.append(numbers)
@@ -197,7 +208,7 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
     return Trainer(
         learner=learner,
         init=jax.jit(lambda key: jax.vmap(init)(per_seed(key)), compiler_options=quickly),
-        run_chunk=run_chunk,
+        run_rounds=run_rounds,
         evaluate=jax.jit(lambda params, key: jax.vmap(evaluate)(params, per_seed(key))),
         track=jax.jit(lambda params, key: jax.vmap(track_episodes)(params, per_seed(key))),
         sample=sample,

@@ -1,0 +1,99 @@
+"""How far agents walk into the maze of Experiment 5, and what the runs in results/maze came to.
+
+    python benchmarks/maze.py                                                # the table of docs/results.md
+    python benchmarks/maze.py results/agents/exp5-ndigo-2.safetensors        # 20 greedy episodes of each seed
+
+The way is counted in steps of the shortest path from the start to the furthest cell of an episode, the median over
+episodes. Room 2 comes into view after 45 (`tests/worlds/test_maze.py`). Walls pay the mean over the 1,600 learner steps
+before, in 1e-3 nats a step, the median over seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ndigo.api import load_trained
+from ndigo.config import preset
+from ndigo.evaluation.recording import record_numbered
+from ndigo.experiments import find_world
+from ndigo.oracle.exactness import steps_to, tables_of
+from ndigo.storage.cells import load_cell
+from ndigo.storage.run_folder import RunFolder
+
+RUNS = Path(__file__).parents[1] / "results" / "maze"
+CELL = RUNS.parent / "cells" / "exp5-ndigo-2"  # whose settings the runs change
+EPISODES = 20
+ROOM_2 = "fixed2"
+STEPS = (1_600, 8_000, 16_000)
+
+
+def furthest(path: Path) -> list[int]:
+    """Steps from the start to the furthest cell of an episode, the median of a seed's."""
+    world = find_world("exp5")
+    assert world.grid is not None
+    tables = tables_of(world.grid)
+    away = steps_to(tables.walk, np.arange(len(tables.walk)) == tables.start)
+    trained = load_trained(path)
+    medians = []
+    for seed in range(trained.num_seeds):
+        at = record_numbered(trained.subject(seed), 0, 0, EPISODES).agent.astype(int)
+        medians.append(int(np.median(away[at[..., 0] * tables.stride + at[..., 1]].max(axis=1))))
+    return medians
+
+
+def changes(ours: dict[str, Any]) -> str:
+    """What of the recipe a run changes."""
+    recipe = preset("gpu")
+    names = ("model_rate", "agent_rate", "target_period", "last_rate", "updates_per_round")
+    changed = [f"{name.replace('_', ' ')} {ours[name]:g}" for name in names if ours[name] != getattr(recipe, name)]
+    return ", ".join(changed) or "the recipe"
+
+
+def table() -> list[str]:
+    """A row a run: what its walls paid over time, whether it saw room 2, and how far its seeds walk at the end."""
+    columns = [
+        "run",
+        "seeds",
+        "learner steps",
+        *(f"walls at {step:,}" for step in STEPS),
+        "% seen: room 2",
+        "furthest step of each seed",
+    ]
+    rows = ["| " + " | ".join(columns) + " |", "|---|" + "--:|" * (len(columns) - 1)]
+    recipe = load_cell(CELL)
+    folders = map(RunFolder, sorted(RUNS.iterdir()))
+    trials = [(folder.settings(), folder.evaluations(), folder.path) for folder in folders]
+    for settings, lines, path in [(recipe.settings, recipe.metrics, CELL), *trials]:
+        world = settings["world"]
+        paid = {x["step"]: np.asarray(x["learning"]["reward_c"])[:, world["channels"].index("walls")] for x in lines}
+        seen = np.asarray(lines[-1]["evaluation"]["frequency"])[:, world["objects"].index(ROOM_2)]
+        walked = path / "furthest.json"  # from the run's last checkpoint, which is not kept
+        cells = [
+            changes(settings["config"]),
+            str(len(seen)),
+            f"{lines[-1]['step']:,}",
+            *(f"{1e3 * np.median(paid[step]):.3g}" if step in paid else "" for step in STEPS),
+            f"{100 * seen.mean():g}",
+            ", ".join(map(str, json.loads(walked.read_text()))) if walked.exists() else "",
+        ]
+        rows.append("| " + " | ".join(cells) + " |")
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("agents", type=Path, nargs="*", help="agents' files or runs; without any, the table")
+    agents = parser.parse_args().agents
+    if not agents:
+        print(*table(), sep="\n")
+    for path in agents:
+        print(f"{path}: {', '.join(map(str, furthest(path)))}")
+
+
+if __name__ == "__main__":
+    main()
