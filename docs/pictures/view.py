@@ -13,7 +13,7 @@ from ndigo.viewer.server import bind, make_app, make_server
 
 HERE = Path(__file__).parent
 AGENT = HERE.parents[1] / "results/agents/exp1-ndigo-4.safetensors"
-STEPS = 44  # the object has been found, and is out of sight again
+STEPS = 80  # the object has been found, and is out of sight again
 
 
 def main() -> None:

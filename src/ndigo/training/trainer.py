@@ -203,14 +203,19 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         # fold_in, not split: seed i's stream does not depend on how many seeds run.
         return jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(config.seeds))
 
+    def judging(judge_seed: Callable[[Params, Array], Any]) -> Callable[[Params, Array], Any]:
+        # Called seldom, so that compiling it takes longer than all its calls.
+        over_seeds = jax.vmap(judge_seed)
+        return jax.jit(lambda params, key: over_seeds(params, per_seed(key)), compiler_options=learning_options())
+
     # Runs once, and is half of what a small run compiles: on a CPU it is compiled in half the time, unoptimised.
     quickly = {"xla_backend_optimization_level": 0} if jax.default_backend() == "cpu" else None
     return Trainer(
         learner=learner,
         init=jax.jit(lambda key: jax.vmap(init)(per_seed(key)), compiler_options=quickly),
         run_rounds=run_rounds,
-        evaluate=jax.jit(lambda params, key: jax.vmap(evaluate)(params, per_seed(key))),
-        track=jax.jit(lambda params, key: jax.vmap(track_episodes)(params, per_seed(key))),
+        evaluate=judging(evaluate),
+        track=judging(track_episodes),
         sample=sample,
         collect=collect,
     )
