@@ -27,10 +27,11 @@ from ndigo.api import load_trained
 from ndigo.evaluation.glass_box import Probe, discovery_loss
 from ndigo.evaluation.recording import Mind, Subject
 from ndigo.experiments import find_experiment
+from ndigo.networks import lower
 from ndigo.training.acting import beliefs, run_episode
 from ndigo.types import Window
 
-EPISODES = {"judged": 100, "learned from": 400}
+EPISODES = {"judged": 400, "learned from": 400}
 PROBE_STEPS, PROBE_BATCH, PROBE_RATE = 3_000, 2_048, 1e-3  # falling in a line to a tenth
 
 
@@ -86,10 +87,11 @@ def trained_on(probe: Probe, b_n: Array, cells_n: Array) -> Probe:
 def rows(path: Path) -> tuple[str, str]:
     trained = load_trained(path)
     agent = trained.subject()
+    mind = lower(agent.mind, trained.config.precision)  # acts and believes as in training
     key_own, key_walk, key_learn = jax.random.split(jax.random.key(1), 3)
     run = jax.jit(lambda mind, key, epsilon: live(agent, mind, key, epsilon, EPISODES["judged"]))
-    own, walk = run(agent.mind, key_own, 0.0), run(agent.mind, key_walk, 1.0)
-    other = jax.jit(lambda mind, key: live(agent, mind, key, 0.0, EPISODES["learned from"]))(agent.mind, key_learn)
+    own, walk = run(mind, key_own, 0.0), run(mind, key_walk, 1.0)
+    other = jax.jit(lambda mind, key: live(agent, mind, key, 0.0, EPISODES["learned from"]))(mind, key_learn)
     flat = (x.reshape(-1, x.shape[-1]) for x in (other.b_t, other.cells))
     more = jax.jit(trained_on)(agent.mind.probe, *flat)
     sought = [agent.world.objects.index(name) for name in find_experiment(trained.config.world).discovers]

@@ -127,6 +127,7 @@ def test_a_later_run_with_more_visits_is_drawn_in_full(tmp_path):
 
 
 def test_without_a_cell_everything_is_missing_and_nothing_is_drawn(tmp_path, capsys):
+    (tmp_path / "none").mkdir()
     words = ["report", "--paper", "--cells", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
     assert main([*words, "--html", str(tmp_path / "page.html")]) == 0
     out = capsys.readouterr().out
@@ -140,7 +141,8 @@ def test_documents_have_their_blocks_written_and_the_rest_left_alone(cells, tmp_
     document, numbers = tmp_path / "a.md", load_cells(cells)
     document.write_text("before\n<!-- ndigo report --paper: state -->\nOLD\n<!-- end -->\nafter\n")
     assert write_docs(document, numbers, [judge(claim, numbers) for claim in CLAIMS]) == ["state"]
-    before, text, after = document.read_text().partition("3 of 36 cells are there, made in 3 minutes (made up)")
+    state = "3 of 36 cells are there; their own clocks, several at once, add up to 3 minutes (made up)"
+    before, text, after = document.read_text().partition(state)
     assert before == "before\n<!-- ndigo report --paper: state -->\n"
     assert text
     assert after.endswith("\n<!-- end -->\nafter\n")
@@ -155,11 +157,14 @@ def test_documents_have_their_blocks_written_and_the_rest_left_alone(cells, tmp_
         (["report", "--paper", "--html", "page.txt"], "--html page.txt: the name must end in .html"),
         (["report", "--paper", "--docs", "plain.md"], "plain.md has no block to write"),
         (["report", "--paper", "--docs", "wrong.md"], "unknown block in wrong.md 'claim'"),
-        (["report", "--paper", "--docs", "none.md"], "cannot read none.md"),
+        (["report", "--paper", "--docs", "none.md"], "--docs none.md: it must be a document"),
+        (["report", "--paper", "--cells", "plain.md"], "--cells plain.md: it must be a folder of cells"),
+        (["report", "--paper", "--cells", "none"], "--cells none: it must be a folder of cells"),
     ],
 )
 def test_bad_input_gets_one_line_and_code_2(words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "results" / "cells").mkdir(parents=True)
     (tmp_path / "plain.md").write_text("nothing")
     (tmp_path / "wrong.md").write_text("<!-- ndigo report --paper: claim -->\nx\n<!-- end -->")
     assert main(words) == 2

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from ndigo.api import load_trained
 from ndigo.commands.evaluate import basis
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, unknown_name
 from ndigo.evaluation.audit import Mind, acting, judge_policy, judge_seekers, refuse_short_sight
 from ndigo.experiments import EXPERIMENTS, find_experiment
 from ndigo.oracle import ReferenceAgent, random_walker
@@ -57,6 +57,8 @@ class Arguments:
 def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 2, 100_000)
     within("--seed", args.seed, 0, 2**32 - 1)
+    if args.path not in EXPERIMENTS and not Path(args.path).exists():
+        raise unknown_name("run, agent's file or experiment", args.path, EXPERIMENTS)
     trained = None if args.path in EXPERIMENTS else load_trained(args.path)
     world = find_experiment(args.path).world if trained is None else trained.world
     reward = judged_reward(args.reward, trained)

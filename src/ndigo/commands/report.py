@@ -105,6 +105,11 @@ def _rows(folders: Sequence[RunFolder]) -> list[Row]:
 
 
 def _report_paper(args: Arguments) -> None:
+    if not args.cells.is_dir():
+        raise NdigoError(f"--cells {args.cells}: it must be a folder of cells, as results/cells of a checkout is")
+    for path in args.docs:
+        if not path.is_file():
+            raise NdigoError(f"--docs {path}: it must be a document that is there, with blocks to write anew")
     cells, console = load_cells(args.cells), Console()
     judged = [judge(claim, cells) for claim in CLAIMS]
     tables = paper_tables(cells)
