@@ -57,9 +57,7 @@ class Arguments:
 def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 2, 100_000)
     within("--seed", args.seed, 0, 2**32 - 1)
-    if args.path not in EXPERIMENTS and not Path(args.path).exists():
-        raise unknown_name("run, agent's file or experiment", args.path, EXPERIMENTS)
-    trained = None if args.path in EXPERIMENTS else load_trained(args.path)
+    trained = None if args.path in EXPERIMENTS else load(args.path)
     world = find_experiment(args.path).world if trained is None else trained.world
     reward = judged_reward(args.reward, trained)
     if trained is not None and trained.config.likelihood not in ("categorical", "mixture"):
@@ -104,6 +102,15 @@ def run(args: Arguments) -> None:
     console.print(told, highlight=False)
     if figure is not None:
         print(f"\nfigure: {figure}")
+
+
+def load(path: str) -> Trained:
+    try:
+        return load_trained(path)
+    except NdigoError:
+        if Path(path).exists():
+            raise
+        raise unknown_name("run, agent's file or experiment", path, EXPERIMENTS) from None
 
 
 def judged_reward(name: str | None, trained: Trained | None) -> IntrinsicReward:
