@@ -142,7 +142,8 @@ def test_the_picture_shows_each_object_in_its_colour(tmp_path, reward, num_lines
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: None, "is not a run: it has no config.json"),
+        (lambda path: None, "is not a run: it does not exist"),
+        (lambda path: path.mkdir(), "is not a run: it has no config.json"),
         (lambda path: write_run(path, world="exp1", reward="pe", seeds=1, num_lines=1), "has no evaluation yet"),
     ],
 )

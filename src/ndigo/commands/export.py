@@ -127,7 +127,9 @@ def _recorded(args: Arguments) -> Episodes:
         return replace(episodes, meta=episodes.meta | ({"label": args.label} if args.label else {}))
     # Films and figures show one episode.
     count = args.episodes if args.html or args.episodes_file else 1
-    subject = load_trained(args.path).subject(args.agent, args.label)
+    trained = load_trained(args.path)
+    within("--agent", args.agent, 0, trained.num_seeds - 1)
+    subject = trained.subject(args.agent, args.label)
     with _bar("recording (compiling first)", count) as advance:
         return record_numbered(subject, args.seed, args.episode, count, advance)
 

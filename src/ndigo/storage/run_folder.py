@@ -54,7 +54,8 @@ class RunFolder:
     def open(path: str | Path) -> RunFolder:
         run = RunFolder(path)
         if not (run.path / "config.json").exists():
-            raise NdigoError(f"{run.path} is not a run: it has no config.json")
+            what = "it has no config.json" if run.path.exists() else "it does not exist"
+            raise NdigoError(f"{run.path} is not a run: {what}; name a folder that ndigo train made")
         return run
 
     def settings(self) -> dict[str, Any]:
