@@ -1,6 +1,6 @@
 """What trained agents know beyond their own way: the model elsewhere, and the belief behind a probe that lags.
 
-    python benchmarks/knowledge.py results/agents/exp1-ndigo-4.safetensors      # half a minute each on two cores
+    python benchmarks/knowledge.py results/agents/exp1-ndigo-4.safetensors      # two minutes each on two cores
 
 Two tables, each a row an agent. First the model's loss of the walls one step ahead, and what its reward would pay for
 them, on the agent's own greedy episodes and on a random walker's: a model that has forgotten the rest of the world pays

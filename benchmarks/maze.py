@@ -21,7 +21,8 @@ from ndigo.api import load_trained
 from ndigo.config import preset
 from ndigo.evaluation.recording import record_numbered
 from ndigo.experiments import find_world
-from ndigo.oracle.exactness import steps_to, tables_of
+from ndigo.oracle.exactness import steps_to
+from ndigo.oracle.filter import tables_of
 from ndigo.storage.cells import load_cell
 from ndigo.storage.run_folder import RunFolder
 

@@ -65,7 +65,7 @@ def _forward(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: An
         loss_kn = jnp.moveaxis(loss_kn, 0, 1).reshape(loss_kn.shape[1], len(b_n), loss_kn.shape[-1])
         return (loss, loss_kn), (d_predictor, db_n.reshape(b_n.shape))
 
-    by_kernel = partial(open_loop_gradient, likelihood) if has_kernels(likelihood, predictor, b_n) else learn
+    by_kernel: Any = partial(open_loop_gradient, likelihood) if has_kernels(likelihood, predictor, b_n) else learn
     return (by_kernel if on_gpu() else in_blocks)(predictor, b_n, *rest)
 
 
