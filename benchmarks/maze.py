@@ -13,21 +13,20 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ndigo.api import load_trained
-from ndigo.config import preset
 from ndigo.evaluation.recording import record_numbered
 from ndigo.experiments import find_world
+from ndigo.experiments.plan import Cell, departures, listed
 from ndigo.oracle.exactness import steps_to
 from ndigo.oracle.filter import tables_of
 from ndigo.storage.cells import load_cell
 from ndigo.storage.run_folder import RunFolder
 
 RUNS = Path(__file__).parents[1] / "results" / "maze"
-CELL = RUNS.parent / "cells" / "exp5-ndigo-2"  # whose settings the runs change
+CELL = Cell("exp5", "ndigo-2")  # whose settings the runs change
 EPISODES = 20
 ROOM_2 = "fixed2"
 STEPS = (1_600, 8_000, 16_000)
@@ -47,14 +46,6 @@ def furthest(path: Path) -> list[int]:
     return medians
 
 
-def changes(ours: dict[str, Any]) -> str:
-    """What of the recipe a run changes."""
-    recipe = preset("gpu")
-    names = ("model_rate", "agent_rate", "target_period", "last_rate", "updates_per_round")
-    changed = [f"{name.replace('_', ' ')} {ours[name]:g}" for name in names if ours[name] != getattr(recipe, name)]
-    return ", ".join(changed) or "the recipe"
-
-
 def table() -> list[str]:
     """A row a run: what its walls paid over time, whether it saw room 2, and how far its seeds walk at the end."""
     columns = [
@@ -66,16 +57,17 @@ def table() -> list[str]:
         "furthest step of each seed",
     ]
     rows = ["| " + " | ".join(columns) + " |", "|---|" + "--:|" * (len(columns) - 1)]
-    recipe = load_cell(CELL)
+    recipe = load_cell(RUNS.parent / "cells" / CELL.name)
     folders = map(RunFolder, sorted(RUNS.iterdir()))
     trials = [(folder.settings(), folder.evaluations(), folder.path) for folder in folders]
-    for settings, lines, path in [(recipe.settings, recipe.metrics, CELL), *trials]:
+    for settings, lines, path in [(recipe.settings, recipe.metrics, recipe.path), *trials]:
         world = settings["world"]
         paid = {x["step"]: np.asarray(x["learning"]["reward_c"])[:, world["channels"].index("walls")] for x in lines}
         seen = np.asarray(lines[-1]["evaluation"]["frequency"])[:, world["objects"].index(ROOM_2)]
+        changed = departures(CELL, settings["config"])
         walked = path / "furthest.json"  # from the run's last checkpoint, which is not kept
         cells = [
-            changes(settings["config"]),
+            listed({name: value for name, value in changed.items() if name != "seeds"}) or "the recipe",
             str(len(seen)),
             f"{lines[-1]['step']:,}",
             *(f"{1e3 * np.median(paid[step]):.3g}" if step in paid else "" for step in STEPS),

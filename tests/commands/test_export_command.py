@@ -89,6 +89,12 @@ def test_bad_input_is_one_line_and_leaves_nothing(words, message, in_folder, cap
     assert list(in_folder.iterdir()) == []
 
 
+def test_an_agent_that_is_not_there_is_one_line(in_folder, capsys):
+    assert main(["export", AGENT, "--gif", "a.gif", "--agent", "1"]) == 2
+    assert capsys.readouterr().err == "ndigo: --agent 1: must be from 0 to 0\n"
+    assert list(in_folder.iterdir()) == []
+
+
 def test_without_the_videos_package_one_line_says_how_to_get_it(in_folder, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     assert main(["export", "../two.npz", "--video", "a.mp4"]) == 2

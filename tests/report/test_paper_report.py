@@ -19,6 +19,7 @@ from ndigo.report.cells import load_cells, measured
 from ndigo.report.claims import judge
 from ndigo.report.curves import curves_figure
 from ndigo.report.learning_curves import tracking_figure
+from ndigo.report.page import tables_section
 from ndigo.report.paper import PAPER
 from ndigo.report.paper_claims import CLAIMS
 from ndigo.report.paper_tables import as_markdown, paper_tables
@@ -85,6 +86,7 @@ def test_losses_that_another_probe_read_are_marked_and_counted(tmp_path):
     assert [entry.mark for entry in rows["pe"]] == ["", "", "", "", "†"]
     assert [entry.mark for entry in rows["icm"]] == [""] * 5
     assert "| †4.00 (" in as_markdown(paper_tables(cells)[0])
+    assert tables_section(paper_tables(cells)).body.count("<b>†4.00</b>") == 1
     ours = PRESETS["gpu"].probe_rate
     assert f"1 of them were made with probe_rate 0.5 instead of probe_rate {ours}" in summary(cells, [])
 
@@ -141,7 +143,7 @@ def test_documents_have_their_blocks_written_and_the_rest_left_alone(cells, tmp_
     document, numbers = tmp_path / "a.md", load_cells(cells)
     document.write_text("before\n<!-- ndigo report --paper: state -->\nOLD\n<!-- end -->\nafter\n")
     assert write_docs(document, numbers, [judge(claim, numbers) for claim in CLAIMS]) == ["state"]
-    state = "3 of 36 cells are there; their own clocks, several at once, add up to 3 minutes (made up)"
+    state = "3 of 36 cells are there; their own clocks add up to 3 minutes (made up)"
     before, text, after = document.read_text().partition(state)
     assert before == "before\n<!-- ndigo report --paper: state -->\n"
     assert text

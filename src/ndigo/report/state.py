@@ -30,9 +30,8 @@ def summary(cells: Cells, judged: Sequence[Judged]) -> str:
     text = f"{len(cells)} of {len(CELLS)} cells are there"
     if cells:
         devices = ", ".join(dict.fromkeys(cell.device for cell in cells.values()))
-        # Each has its own clock, and several may have shared a device.
-        minutes = sum(cell.minutes for cell in cells.values())
-        text += f"; their own clocks, several at once, add up to {minutes:,.0f} minutes ({devices})"
+        # Not the device's time: cells may have shared it.
+        text += f"; their own clocks add up to {sum(cell.minutes for cell in cells.values()):,.0f} minutes ({devices})"
     text += f". The recipe of all: preset `{RECIPE}`, {config.seeds} seeds, {config.learner_steps:,} learner steps. "
     for settings, num in Counter(listed(cell.probe) for cell in cells.values() if cell.probe).items():
         ours = listed({name: getattr(config, name) for name in OF_THE_PROBE})
