@@ -98,7 +98,6 @@ def continue_run(
         while not why:
             chunk_began = time.monotonic()
             state, numbers = trainer.run_rounds(state, config.rounds_per_chunk)
-            numbers = jax.tree.map(np.asarray, numbers)
             learning_seconds = time.monotonic() - chunk_began
             step += config.updates_per_chunk
             writer.wait()

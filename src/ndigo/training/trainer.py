@@ -56,7 +56,7 @@ class Trainer:
 
     learner: Learner
     init: Callable[[Array], TrainState]  # key -> state [S, ...]
-    run_rounds: Callable[[TrainState, int], tuple[TrainState, Numbers]]  # so many; numbers [S, updates, ...]
+    run_rounds: Callable[[TrainState, int], tuple[TrainState, Numbers]]  # numbers [S, updates, ...], on the host
     evaluate: Callable[[Params, Array], Evaluation]  # params [S, ...], key -> [S, episodes, N]
     track: Callable[[Params, Array], Tracking]  # sums over the same episodes, [S, N, ages]; needs a probe
     sample: Callable[[Array, Rows], Window]  # one seed's next batch, as the chunk draws it
