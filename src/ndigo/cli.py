@@ -27,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without our characters shows a "?" for them
     try:
+        keep_compiled_programs(is_command=argv is None)
         code = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()  # here, where a reader that has gone away is still ours to handle
     except NdigoError as error:
@@ -49,7 +50,6 @@ def _run(argv: list[str]) -> int:
     elif argv[0] not in COMMANDS:
         raise unknown_name("option" if argv[0].startswith("-") else "command", argv[0], COMMANDS)
     else:
-        keep_compiled_programs()
         command = importlib.import_module(f"ndigo.commands.{argv[0]}")
         options = importlib.import_module("ndigo.terminal.options")
         # A command whose defaults depend on its words (a preset) says so with a function of them.

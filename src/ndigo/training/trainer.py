@@ -7,6 +7,7 @@ else is written for one seed (and episodes for one world); `vmap` over actors, e
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.acting import Episode, beliefs, cut_windows, run_episode
 from ndigo.training.learner import Learner, LearnerState, Numbers, Params, make_learner
+from ndigo.training.programs import kept, made_from
 from ndigo.types import Window
 from ndigo.worlds import World
 
@@ -151,8 +153,17 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         (state, _), numbers = lax.scan(body, (state, first), jnp.stack([key_update, following], axis=2))
         return state, jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), numbers)
 
-    compiled_act = jax.jit(jax.vmap(act), donate_argnums=2, compiler_options=acting_options())
-    compiled_learn = jax.jit(learn, donate_argnums=0, compiler_options=learning_options())
+    settings = made_from(config, world)
+    compiled_act = kept(
+        *("act", jax.vmap(act), settings, lambda key, params, rows: (key, key, rows)),
+        donate=2,
+        compiler_options=acting_options(),
+    )
+    compiled_learn = kept(
+        *("learn", learn, settings, lambda state, rows, key: (state, structure_of(Numbers))),
+        donate=0,
+        compiler_options=learning_options(),
+    )
 
     def run_rounds(state: TrainState, num_rounds: int) -> tuple[TrainState, Numbers]:
         learner_state, rows, key, told = state.learner, state.rows, state.key, []
@@ -203,10 +214,13 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         # fold_in, not split: seed i's stream does not depend on how many seeds run.
         return jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(config.seeds))
 
-    def judging(judge_seed: Callable[[Params, Array], Any]) -> Callable[[Params, Array], Any]:
+    def judging(judge_seed: Callable[[Params, Array], Any], gives: type[eqx.Module]) -> Callable[[Params, Array], Any]:
+        def judge(params: Params, key: Array) -> Any:
+            return jax.vmap(judge_seed)(params, per_seed(key))
+
         # Called seldom, so that compiling it takes longer than all its calls.
-        over_seeds = jax.vmap(judge_seed)
-        return jax.jit(lambda params, key: over_seeds(params, per_seed(key)), compiler_options=learning_options())
+        like = structure_of(gives)
+        return kept(gives.__name__, judge, settings, lambda *_: like, compiler_options=learning_options())
 
     # Runs once, and is half of what a small run compiles: on a CPU it is compiled in half the time, unoptimised.
     quickly = {"xla_backend_optimization_level": 0} if jax.default_backend() == "cpu" else None
@@ -214,8 +228,13 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         learner=learner,
         init=jax.jit(lambda key: jax.vmap(init)(per_seed(key)), compiler_options=quickly),
         run_rounds=run_rounds,
-        evaluate=judging(evaluate),
-        track=judging(track_episodes),
+        evaluate=judging(evaluate, Evaluation),
+        track=judging(track_episodes, Tracking),
         sample=sample,
         collect=collect,
     )
+
+
+def structure_of(record: type[eqx.Module]) -> eqx.Module:
+    """One of these with a leaf in each of its fields."""
+    return record(**{field.name: 0 for field in dataclasses.fields(record)})

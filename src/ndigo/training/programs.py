@@ -1,0 +1,123 @@
+"""Programs that are traced once for all processes.
+
+JAX's persistent cache spares compiling, but it looks a program up by its text, and to write that text (trace the
+functions, lower what they do) takes Python seconds: most of a second start. Here the text itself is kept, and looked up
+by what it is made from: the package's sources, the run's settings, its arguments' types, the versions and the kind of
+device. What cannot be read is traced, and takes its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+from jax import export
+
+import ndigo
+from ndigo.compile_cache import by_source
+from ndigo.config import Config
+from ndigo.errors import NdigoError
+from ndigo.storage.run_folder import make_folder, write_whole
+from ndigo.worlds import World
+
+MOST_KEPT = 200  # programs; the oldest go
+# JAX does not promise that other versions of it will know these calls of our kernels; no other version asks for them.
+KERNELS = [export.DisabledSafetyCheck.custom_call(name) for name in ("__gpu$xla.gpu.triton", "triton_kernel_call_ffi")]
+
+
+def made_from(config: Config, world: World) -> str | None:
+    """The settings as text, if they say all about a program; None where a user's own record has a part in it."""
+    if any(mark in name for name in (config.world, config.reward) for mark in ":<"):
+        return None
+    return json.dumps([dataclasses.asdict(config), world.name])
+
+
+def kept(
+    name: str,
+    function: Callable[..., Any],
+    settings: str | None,
+    like: Callable[..., Any],
+    *,
+    donate: int | None = None,
+    compiler_options: dict[str, Any] | None = None,
+) -> Callable[..., Any]:
+    """`jit` of a function, not traced if an earlier command has traced it; for one kind of arguments.
+
+    The name tells it from others of the same `settings`, which say all that it closes over (`made_from`); `like(*args)`
+    is any tree of the result's structure; `donate` is the argument that may be overwritten.
+    """
+    plain = jax.jit(function, donate_argnums=() if donate is None else (donate,), compiler_options=compiler_options)
+    folder = by_source()
+    if settings is None or folder is None:
+        return plain
+    program: Callable[..., Any] | None = None
+
+    def find(args: tuple[Any, ...]) -> Callable[..., Any]:
+        leaves, structure = jax.tree.flatten(args)
+        types = [str(jax.typeof(leaf)) for leaf in leaves]
+        path = folder / _digest("\n".join([*_surroundings(), name, settings, *types]).encode())
+        text = _load(path)
+        if text is None:
+            flat = jax.jit(lambda *leaves: jax.tree.leaves(function(*jax.tree.unflatten(structure, leaves))))
+            try:
+                text = export.export(flat, disabled_checks=KERNELS)(*leaves)
+            except Exception:  # what JAX cannot export it may still run; and a mistake in it will be told there
+                return plain
+            _save(path, text)
+        sizes = [len(jax.tree.leaves(arg)) for arg in args]
+        first = 0 if donate is None else sum(sizes[:donate])
+        donated = () if donate is None else range(first, first + sizes[donate])
+        # Compiled here, for arrays wherever they are: a call's results are bound to their device and its first
+        # arguments are not, for which `jit` would compile once more.
+        run = jax.jit(text.call, donate_argnums=tuple(donated), compiler_options=compiler_options)
+        run = run.lower(*leaves).compile()
+        return lambda *args: jax.tree.unflatten(jax.tree.structure(like(*args)), run(*jax.tree.leaves(args)))
+
+    def call(*args: Any) -> Any:
+        nonlocal program
+        program = program or find(args)
+        return program(*args)
+
+    return call
+
+
+@functools.cache
+def _surroundings() -> list[str]:
+    """What else a program depends on: sources, versions, variables and the kind of device."""
+    root = Path(ndigo.__file__).parent
+    sources = [f"{path.relative_to(root)} {_digest(path.read_bytes())}" for path in sorted(root.rglob("*.py"))]
+    versions = [f"{package} {version(package)}" for package in ("jax", "jaxlib", "numpy", "equinox", "optax")]
+    variables = [f"{name}={os.environ[name]}" for name in sorted(os.environ) if name.startswith("JAX_")]
+    return [*sources, *versions, *variables, platform.python_version(), jax.devices()[0].device_kind]
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _load(path: Path) -> export.Exported | None:
+    try:
+        return export.deserialize(bytearray(path.read_bytes()))
+    except Exception:  # absent, cut short, damaged: whatever it is, it can be made again
+        return None
+
+
+def _save(path: Path, text: export.Exported) -> None:
+    """Keeps it if there is room; a run does not fail for it."""
+    with contextlib.suppress(OSError, NdigoError):
+        make_folder(path.parent)
+        own = path.with_name(f"{path.name}-{os.getpid()}")  # others may be writing the same one
+        write_whole(own, bytes(text.serialize()))
+        own.replace(path)
+        for old in sorted(path.parent.iterdir(), key=lambda p: p.stat().st_mtime)[:-MOST_KEPT]:
+            old.unlink(missing_ok=True)
