@@ -16,7 +16,7 @@ import ndigo
 from ndigo.cli import main
 from ndigo.experiments import EXPERIMENTS, plan
 from ndigo.experiments.plan import CELLS, Cell, departures, recipe
-from ndigo.report.cells import compared, find_cells, load_cells, measured
+from ndigo.report.cells import compared, find_cells, measured
 from ndigo.storage.cells import load_cell, save_cell
 from ndigo.types import Truth
 
@@ -103,25 +103,6 @@ def test_a_trial_is_marked_and_counts_as_no_cell(small_recipe, tmp_path, capsys)
     save_cell(tmp_path / "cells" / CELL.name, **made)
     assert departures(CELL, made["settings"]["config"]) == {"seeds": 3}
     assert find_cells(tmp_path / "cells") == {}
-
-
-def test_a_cell_read_by_another_probe_counts_until_it_is_made_again(small_recipe, tmp_path, capsys):
-    made = contents(CELL)
-    made["settings"]["config"]["probe_rate"] = 0.5
-    save_cell(tmp_path / "cells" / CELL.name, **made)
-    (found,) = load_cells(tmp_path / "cells").values()
-    assert found.probe == {"probe_rate": 0.5}
-    assert main(["reproduce", "--list", "--cells", "cells", "--runs", "runs"]) == 0
-    assert "to make again, for probe_rate 0.5" in " ".join(capsys.readouterr().out.split())
-    assert main(["reproduce", "exp1", "--dry-run", "--cells", "cells", "--runs", "runs"]) == 0
-    asked = [line.split()[1] for line in capsys.readouterr().out.splitlines() if line.startswith("[")]
-    assert len(asked) == 7
-    assert asked[-1] == "exp1-ndigo-1:"  # after those that are missing
-
-    assert main(WORDS) == 0
-    assert "kept as cells/exp1-ndigo-1, in place of one with probe_rate 0.5" in capsys.readouterr().out
-    (found,) = load_cells(tmp_path / "cells").values()
-    assert found.probe == {}
 
 
 def test_means_outside_the_shipped_interval_are_named(tmp_path, capsys):

@@ -11,7 +11,6 @@ from made_up_cells import contents, make_up, numbers_of
 from matplotlib.image import imread
 
 from ndigo.cli import main
-from ndigo.config import PRESETS
 from ndigo.evaluation.tracking import NUM_AGES
 from ndigo.experiments import EXPERIMENTS
 from ndigo.experiments.plan import CELLS, Cell
@@ -19,12 +18,11 @@ from ndigo.report.cells import load_cells, measured
 from ndigo.report.claims import judge
 from ndigo.report.curves import curves_figure
 from ndigo.report.learning_curves import tracking_figure
-from ndigo.report.page import tables_section
 from ndigo.report.paper import PAPER
 from ndigo.report.paper_claims import CLAIMS
-from ndigo.report.paper_tables import as_markdown, paper_tables
-from ndigo.report.state import BLOCK, blocks, summary, write_docs
-from ndigo.storage.cells import CellFolder, save_cell
+from ndigo.report.paper_tables import paper_tables
+from ndigo.report.state import BLOCK, blocks, write_docs
+from ndigo.storage.cells import CellFolder
 from ndigo.storage.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
@@ -74,21 +72,6 @@ def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(cells, tm
     assert sorted(path.stem for path in tmp_path.glob("*.png")) == names
     blue = abs(imread(tmp_path / "exp1-discovery-loss.png")[..., :3] * 255 - (0x3D, 0x86, 0xD6)).max(axis=-1) <= 2
     assert blue.sum() > 200  # ndigo-4's line
-
-
-def test_losses_that_another_probe_read_are_marked_and_counted(tmp_path):
-    made = contents(Cell("exp1", "pe"))
-    made["settings"]["config"]["probe_rate"] = 0.5
-    save_cell(tmp_path / "exp1-pe", **made)
-    make_up(tmp_path, Cell("exp1", "icm"))
-    cells = load_cells(tmp_path)
-    rows = dict(paper_tables(cells)[0].rows)
-    assert [entry.mark for entry in rows["pe"]] == ["", "", "", "", "†"]
-    assert [entry.mark for entry in rows["icm"]] == [""] * 5
-    assert "| †4.00 (" in as_markdown(paper_tables(cells)[0])
-    assert tables_section(paper_tables(cells)).body.count("<b>†4.00</b>") == 1
-    ours = PRESETS["gpu"].probe_rate
-    assert f"1 of them were made with probe_rate 0.5 instead of probe_rate {ours}" in summary(cells, [])
 
 
 def test_tracking_weighs_steps_and_leaves_out_what_few_seeds_reached():

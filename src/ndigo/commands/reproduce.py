@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import jax
 import tyro
@@ -120,13 +120,7 @@ def _jobs(args: Arguments, shipped: dict[Cell, CellFolder]) -> Sequence[Job]:
         named = None if args.experiment is None else find_experiment(args.experiment).name
         asked = [cell for cell in CELLS if named in (None, cell.experiment)]
         cells = [cell for cell in asked if cell not in shipped]
-        cells += [cell for cell in asked if cell in shipped and _changed(cell, shipped)]
     return [_job(args, cell) for cell in cells]
-
-
-def _changed(cell: Cell, shipped: dict[Cell, CellFolder]) -> dict[str, Any]:
-    """What is not the recipe's of a shipped cell that counts: its probe, or nothing."""
-    return departures(cell, shipped[cell].settings["config"])
 
 
 def _job(args: Arguments, cell: Cell) -> Job:
@@ -227,11 +221,7 @@ def _close(job: Job, made: Run, cells: Path, shipped: dict[Cell, CellFolder]) ->
     there = cells / job.cell.name
     if job.cell in shipped:
         print(compared(measured(job.cell, folder), measured(job.cell, shipped[job.cell])))
-        if not (changed := _changed(job.cell, shipped)):
-            print(f"yours: {folder.path}; the shipped one is left as it is")
-            return
-        ship_cell(folder.path, there)
-        print(f"kept as {there}, in place of one with {listed(changed)}")
+        print(f"yours: {folder.path}; the shipped one is left as it is")
     else:
         ship_cell(folder.path, there)
         print(f"kept as {there}; there was none to compare with")
@@ -246,8 +236,7 @@ def _list(args: Arguments, shipped: dict[Cell, CellFolder]) -> None:
         minutes = device = ""
         if cell in shipped:
             result = shipped[cell].result
-            changed = _changed(cell, shipped)
-            state = f"done; to make again, for {listed(changed)}" if changed else "done"
+            state = "done"
             minutes, device = f"{result['seconds'] / 60:.1f}", result["device"]
         elif (args.cells / cell.name).is_dir():
             changed = departures(cell, load_cell(args.cells / cell.name).settings["config"])

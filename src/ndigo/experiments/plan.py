@@ -15,7 +15,6 @@ from ndigo.experiments import EXPERIMENTS, Experiment, find_experiment
 
 RECIPE = "gpu"
 EPISODES = 100  # greedy episodes a seed of the final evaluation
-OF_THE_PROBE = ("probe_rate",)  # which reads what an agent believes, and changes nothing that it does
 FIRST = ("ndigo-4", "ndigo-5", "icm", "pe")  # what most claims need; ndigo-5 stands for ndigo-4 in Experiment 5
 
 
@@ -77,8 +76,3 @@ def departures(cell: Cell, config: dict[str, Any]) -> dict[str, Any]:
 def listed(settings: dict[str, Any]) -> str:
     """`gamma 0.9, seeds 3`."""
     return ", ".join(f"{name} {value}" for name, value in settings.items())
-
-
-def counts(changed: dict[str, Any]) -> bool:
-    """Whether a run with these departures is still a cell: its visits are the recipe's, only its probe is not."""
-    return all(name in OF_THE_PROBE for name in changed)

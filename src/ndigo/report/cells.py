@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ndigo.experiments.plan import CELLS, Cell, counts, departures
+from ndigo.experiments.plan import CELLS, Cell, departures
 from ndigo.report.statistics import Estimate, estimates
 from ndigo.report.tables import HEADINGS
 from ndigo.storage.cells import CellFolder, load_cell
@@ -37,7 +36,6 @@ class Measured:
     minutes: float
     device: str
     agent: Path | None
-    probe: dict[str, Any]  # where its discovery losses are read by another probe than the recipe's: the settings
 
     @property
     def num_seeds(self) -> int:
@@ -87,14 +85,13 @@ def measured(cell: Cell, folder: CellFolder) -> Measured:
         minutes=result["seconds"] / 60,
         device=result["device"],
         agent=folder.agent,
-        probe=departures(cell, folder.settings["config"]),
     )
 
 
 def find_cells(root: Path) -> dict[Cell, CellFolder]:
     """The finished cells under `root`, in the plan's order; what is not of the recipe does not count."""
     found = {cell: load_cell(root / cell.name) for cell in CELLS if (root / cell.name).is_dir()}
-    return {cell: folder for cell, folder in found.items() if counts(departures(cell, folder.settings["config"]))}
+    return {cell: folder for cell, folder in found.items() if not departures(cell, folder.settings["config"])}
 
 
 def load_cells(root: Path) -> dict[Cell, Measured]:

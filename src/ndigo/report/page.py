@@ -107,7 +107,7 @@ def _entry(entry: Entry) -> str:
         return f'<td><span class="missing">missing</span>{paper}</td>'
     mean, low, high = (number(x) for x in entry.ours)
     interval = "" if "nan" in (low, high) or low == high else f' <span class="interval">{low} to {high}</span>'
-    return f"<td><b>{entry.mark}{mean}</b>{interval}{paper}</td>"
+    return f"<td><b>{mean}</b>{interval}{paper}</td>"
 
 
 def _claim(judged: Judged) -> str:

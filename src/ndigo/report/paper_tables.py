@@ -21,7 +21,6 @@ from ndigo.report.statistics import Estimate, estimates
 from ndigo.report.tables import HEADINGS, Row
 
 MISSING = "missing"
-OTHER_PROBE = "†"  # at a discovery loss
 PLACES = {
     "exp1": "paper: Table 1",
     "exp2": "paper: Table 2, and the appendix with all baselines",
@@ -37,7 +36,6 @@ class Entry:
 
     ours: Estimate | None
     paper: str = ""  # a dash stands for a room that the paper's agent never visits
-    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def _paper_table(experiment: Experiment, metrics: Sequence[Metric], cells: Cells
                 entries.append(Entry(ours, paper_text(experiment.name, metric, reward, name)))
         if has_loss:
             known = None if cell is None else estimates(cell.discovery_loss()[:, None])[0]
-            entries.append(Entry(known, mark=OTHER_PROBE if cell is not None and cell.probe else ""))
+            entries.append(Entry(known))
         rows.append((reward, tuple(entries)))
     title = f"Experiment {experiment.name[-1]}: {experiment.title}"
     if len(PAPER[experiment.name]) > len(metrics):
@@ -110,7 +108,7 @@ def ours_text(entry: Entry) -> str:
     if entry.ours is None:
         return MISSING
     mean, low, high = (number(x) for x in entry.ours)
-    return entry.mark + (mean if isnan(entry.ours.low) or low == high else f"{mean} ({low} to {high})")
+    return mean if isnan(entry.ours.low) or low == high else f"{mean} ({low} to {high})"
 
 
 def paper_text(experiment: str, metric: Metric, reward: str, name: str) -> str:
@@ -141,7 +139,7 @@ def _in_three_lines(entry: Entry) -> str:
     if entry.ours is None:
         return f"[dim]{MISSING}\n\n{paper}"
     mean, low, high = (number(x) for x in entry.ours)
-    return f"{entry.mark}{mean}\n[dim]{'' if isnan(entry.ours.low) else f'{low}-{high}'}\n{paper}"
+    return f"{mean}\n[dim]{'' if isnan(entry.ours.low) else f'{low}-{high}'}\n{paper}"
 
 
 def as_markdown(table: PaperTable) -> str:

@@ -10,15 +10,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.experiments.plan import CELLS, OF_THE_PROBE, RECIPE, listed, recipe
+from ndigo.experiments.plan import CELLS, RECIPE, recipe
 from ndigo.report.cells import Cells
 from ndigo.report.claims import Judged, Part, count
-from ndigo.report.paper_tables import OTHER_PROBE, as_markdown, number, paper_tables
+from ndigo.report.paper_tables import as_markdown, number, paper_tables
 from ndigo.storage.run_folder import write_whole
 
 BLOCK = re.compile(r"(<!-- ndigo report --paper: ([\w ]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -33,12 +32,6 @@ def summary(cells: Cells, judged: Sequence[Judged]) -> str:
         # Not the device's time: cells may have shared it.
         text += f"; their own clocks add up to {sum(cell.minutes for cell in cells.values()):,.0f} minutes ({devices})"
     text += f". The recipe of all: preset `{RECIPE}`, {config.seeds} seeds, {config.learner_steps:,} learner steps. "
-    for settings, num in Counter(listed(cell.probe) for cell in cells.values() if cell.probe).items():
-        ours = listed({name: getattr(config, name) for name in OF_THE_PROBE})
-        text += (
-            f"{num} of them were made with {settings} instead of {ours}: their discovery losses ({OTHER_PROBE} in the "
-            "tables) are another probe's, and what their agents do is the recipe's. "
-        )
     told = [f"{verdict} {num}" for verdict, num in count(judged).items() if num]
     return text + f"Verdicts on {len(judged)} claims: {', '.join(told)}."
 

@@ -1,0 +1,156 @@
+"""A program that one process has traced is run by the next without being traced, and only where it is the same one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tiny_runs import FLAGS, numbers, start, train_tiny
+
+from ndigo import compile_cache
+from ndigo.cli import main
+from ndigo.config import Config
+from ndigo.experiments import find_world
+from ndigo.training import programs
+from ndigo.training.programs import kept, made_from
+
+TREE = {"x": jnp.arange(3.0), "n": jnp.int32(2)}
+KEY = jax.random.key(0)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(programs, "by_source", lambda: tmp_path / "by-source")
+    return tmp_path / "by-source"
+
+
+def add(tree: dict[str, jax.Array], key: jax.Array) -> tuple[dict[str, jax.Array], jax.Array]:
+    return {"x": tree["x"] + tree["n"], "n": tree["n"] + 1}, jax.random.split(key)[0]
+
+
+def untraceable(tree: Any, key: Any) -> Any:
+    raise AssertionError("traced")
+
+
+def found(function: Any, name: str = "add", settings: str | None = "settings", **options: Any) -> Any:
+    return kept(name, function, settings, lambda tree, key: (tree, key), **options)
+
+
+def assert_added(result: Any) -> None:
+    tree, key = result
+    np.testing.assert_array_equal(tree["x"], [2, 3, 4])
+    assert int(tree["n"]) == 3
+    assert bool(key == jax.random.split(KEY)[0])
+
+
+def test_what_was_traced_once_is_not_traced_again():
+    program = found(add)
+    assert_added(program(TREE, KEY))
+    later = found(untraceable)
+    assert_added(later(TREE, KEY))
+    tree, _ = later(*later(TREE, KEY))  # results, bound to their device, are arguments too
+    assert int(tree["n"]) == 4
+
+
+def test_another_name_settings_argument_or_source_is_another_program(monkeypatch):
+    found(add)(TREE, KEY)
+    wider = TREE | {"x": jnp.arange(4.0)}
+    others = [({"name": "other"}, TREE), ({"settings": "others"}, TREE), ({}, wider)]
+    for options, tree in others:
+        with pytest.raises(AssertionError, match="traced"):
+            found(untraceable, **options)(tree, KEY)
+    monkeypatch.setattr(programs, "_surroundings", lambda: ["acting.py, with another line"])
+    with pytest.raises(AssertionError, match="traced"):
+        found(untraceable)(TREE, KEY)
+
+
+def test_the_sources_are_all_of_the_package_and_a_changed_line_is_seen(monkeypatch):
+    programs._surroundings.cache_clear()
+    before = programs._surroundings()
+    for name in ("training/learner.py", "worlds/grid_world.py", "gru.py"):
+        assert sum(text.startswith(f"{name} ") for text in before) == 1
+    read = Path.read_bytes
+    changed = lambda path: read(path) + (b"\n" if path.name == "gru.py" else b"")  # noqa: E731
+    monkeypatch.setattr(Path, "read_bytes", changed)
+    programs._surroundings.cache_clear()
+    (other,) = set(programs._surroundings()) - set(before)
+    programs._surroundings.cache_clear()
+    assert other.startswith("gru.py ")
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a program", None], ids=["empty", "another's", "cut short"])
+def test_a_damaged_program_is_traced_and_replaced(folder, damage):
+    found(add)(TREE, KEY)
+    (path,) = folder.iterdir()
+    path.write_bytes(path.read_bytes()[:-200] if damage is None else damage)
+    assert_added(found(add)(TREE, KEY))
+    assert_added(found(untraceable)(TREE, KEY))
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing_but_time(folder):
+    folder.write_text("a file in its place")
+    assert_added(found(add)(TREE, KEY))
+
+
+def test_the_oldest_programs_go(folder, monkeypatch):
+    monkeypatch.setattr(programs, "MOST_KEPT", 2)
+    for name in ("first", "second", "third"):
+        found(add, name)(TREE, KEY)
+    assert len(list(folder.iterdir())) == 2
+    found(untraceable, "third")(TREE, KEY)
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_what_is_donated_is_gone_and_the_rest_stays(is_kept):
+    tree, key = jax.tree.map(jnp.copy, TREE), jax.random.key(0)
+    found(add, settings="settings" if is_kept else None, donate=0)(tree, key)
+    assert tree["x"].is_deleted()
+    assert not key.is_deleted()
+
+
+def test_a_record_of_the_users_own_is_traced_each_time(folder):
+    world = find_world("exp1")
+    for names in ({"world": "custom_world:world"}, {"reward": "mine:reward"}, {"world": "<mine>"}):
+        assert made_from(Config(**names), world) is None
+    assert made_from(Config(), world) != made_from(Config(gamma=0.5), world)
+    found(add, settings=None)(TREE, KEY)
+    assert not folder.exists()
+
+
+def test_only_a_process_of_the_command_line_looks_programs_up(monkeypatch, capsys):
+    """Elsewhere a function may have been replaced since its file was read."""
+    monkeypatch.setattr(compile_cache, "_is_command", False)
+    assert main(["--version"]) == 0
+    assert compile_cache.by_source() is None
+    monkeypatch.setattr("sys.argv", ["ndigo", "--version"])
+    assert main() == 0
+    assert compile_cache.by_source() is not None
+    capsys.readouterr()
+
+
+NO_TRACING = """
+from ndigo.compile_cache import keep_compiled_programs
+
+keep_compiled_programs(is_command=True)
+from ndigo.training import learner
+
+def q_loss(*_, **__):
+    raise AssertionError("traced")
+
+learner.q_loss = q_loss
+"""
+
+
+def test_a_second_command_trains_without_tracing_and_has_the_numbers_of_one_that_traced(tmp_path, monkeypatch):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    words = ["train", "exp1", *FLAGS, "--reward", "ndigo-1", "--learner-steps", "8"]
+    for name, first in (("one", ""), ("two", NO_TRACING)):
+        process = start(*words, "--out", str(tmp_path / name), first=first)
+        out, err = process.communicate(timeout=250)
+        assert process.returncode == 0, (out, err)
+    plain = train_tiny(tmp_path / "plain", world="exp1", learner_steps=8).path
+    assert numbers(tmp_path / "one") == numbers(tmp_path / "two") == numbers(plain)
