@@ -1,7 +1,7 @@
 """How far agents walk into the maze of Experiment 5, and what the runs in results/maze came to.
 
-    python benchmarks/maze.py                                                # the table of docs/results.md
-    python benchmarks/maze.py results/agents/exp5-ndigo-2.safetensors        # 20 greedy episodes of each seed
+    python benchmarks/maze.py --figure docs/pictures/maze.png            # the table of docs/results.md, and its figure
+    python benchmarks/maze.py results/agents/exp5-ndigo-2.safetensors    # 20 greedy episodes of each seed
 
 The way is counted in steps of the shortest path from the start to the furthest cell of an episode, the median over
 episodes. Room 2 comes into view after 45 (`tests/worlds/test_maze.py`). Walls pay the mean over the 1,600 learner steps
@@ -14,6 +14,7 @@ import argparse
 import json
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from ndigo.api import load_trained
@@ -28,7 +29,8 @@ from ndigo.storage.run_folder import RunFolder
 RUNS = Path(__file__).parents[1] / "results" / "maze"
 CELL = Cell("exp5", "ndigo-2")  # whose settings the runs change
 EPISODES = 20
-ROOM_2 = "fixed2"
+ROOMS = {"fixed2": "room 2", "fixed3": "room 3", "fixed4": "room 4", "movable": "room 5"}
+LONG = "agent3e-4-model3e-4-long"  # which the figure shows
 STEPS = (1_600, 8_000, 16_000)
 
 
@@ -53,7 +55,7 @@ def table() -> list[str]:
         "seeds",
         "learner steps",
         *(f"walls at {step:,}" for step in STEPS),
-        "% seen: room 2",
+        "% seen: rooms 2, 3, 4, 5",
         "furthest step of each seed",
     ]
     rows = ["| " + " | ".join(columns) + " |", "|---|" + "--:|" * (len(columns) - 1)]
@@ -63,28 +65,54 @@ def table() -> list[str]:
     for settings, lines, path in [(recipe.settings, recipe.metrics, recipe.path), *trials]:
         world = settings["world"]
         paid = {x["step"]: np.asarray(x["learning"]["reward_c"])[:, world["channels"].index("walls")] for x in lines}
-        seen = np.asarray(lines[-1]["evaluation"]["frequency"])[:, world["objects"].index(ROOM_2)]
+        seen = [np.asarray(lines[-1]["evaluation"]["frequency"])[:, world["objects"].index(name)] for name in ROOMS]
         changed = departures(CELL, settings["config"])
         walked = path / "furthest.json"  # from the run's last checkpoint, which is not kept
         cells = [
             listed({name: value for name, value in changed.items() if name != "seeds"}) or "the recipe",
-            str(len(seen)),
+            str(len(seen[0])),
             f"{lines[-1]['step']:,}",
             *(f"{1e3 * np.median(paid[step]):.3g}" if step in paid else "" for step in STEPS),
-            f"{100 * seen.mean():g}",
+            ", ".join(f"{100 * share.mean():g}" for share in seen),
             ", ".join(map(str, json.loads(walked.read_text()))) if walked.exists() else "",
         ]
         rows.append("| " + " | ".join(cells) + " |")
     return rows
 
 
+def draw(path: Path) -> None:
+    """Share of a seed's episodes that see each room, and what walls pay it, over training; a column a seed."""
+    folder = RunFolder(RUNS / LONG)
+    world, lines = folder.settings()["world"], folder.evaluations()
+    steps = [line["step"] for line in lines]
+    seen = 100 * np.array([line["evaluation"]["frequency"] for line in lines])
+    paid = np.array([line["learning"]["reward_c"] for line in lines])[..., world["channels"].index("walls")]
+    figure, axes = plt.subplots(2, seen.shape[1], figsize=(12, 4), layout="constrained", sharex=True, sharey="row")
+    for seed, (above, below) in enumerate(axes.T):
+        for name, room in ROOMS.items():
+            above.plot(steps, seen[:, seed, world["objects"].index(name)], label=room)
+        below.plot(steps, paid[:, seed], color="#555555")
+        above.set_title(f"seed {seed}", fontsize=9)
+        below.set_xlabel("learner steps")
+        below.set_yscale("symlog", linthresh=1e-3)
+        below.set_xticks([0, 24_000, 48_000], ["0", "24,000", "48,000"])
+    axes[0, 0].set_ylabel("episodes that see it, %")
+    axes[1, 0].set_ylabel("walls pay, nats a step")
+    axes[0, 0].legend(frameon=False, fontsize=7, loc="upper left")
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("agents", type=Path, nargs="*", help="agents' files or runs; without any, the table")
-    agents = parser.parse_args().agents
-    if not agents:
+    parser.add_argument("--figure", type=Path, help="where the long run is drawn")
+    args = parser.parse_args()
+    if args.figure is not None:
+        draw(args.figure)
+    if not args.agents:
         print(*table(), sep="\n")
-    for path in agents:
+    for path in args.agents:
         print(f"{path}: {', '.join(map(str, furthest(path)))}")
 
 
