@@ -114,8 +114,8 @@ def test_what_is_donated_is_gone_and_the_rest_stays(is_kept):
 
 def test_a_record_of_the_users_own_is_traced_each_time(folder):
     world = find_world("exp1")
-    for names in ({"world": "custom_world:world"}, {"reward": "mine:reward"}, {"world": "<mine>"}):
-        assert made_from(Config(**names), world) is None
+    for config in (Config(world="custom_world:world"), Config(reward="mine:reward"), Config(world="<mine>")):
+        assert made_from(config, world) is None
     assert made_from(Config(), world) != made_from(Config(gamma=0.5), world)
     found(add, settings=None)(TREE, KEY)
     assert not folder.exists()
