@@ -107,8 +107,10 @@ def _digest(data: bytes) -> str:
 
 def _load(path: Path) -> export.Exported | None:
     try:
-        return export.deserialize(bytearray(path.read_bytes()))
-    except Exception:  # absent, cut short, damaged: whatever it is, it can be made again
+        digest, _, data = path.read_bytes().partition(b"\n")
+        # JAX reads a program's text only when it compiles it: a damaged one would be found out too late.
+        return export.deserialize(bytearray(data)) if digest == _digest(data).encode() else None
+    except OSError:
         return None
 
 
@@ -117,7 +119,8 @@ def _save(path: Path, text: export.Exported) -> None:
     with contextlib.suppress(OSError, NdigoError):
         make_folder(path.parent)
         own = path.with_name(f"{path.name}-{os.getpid()}")  # others may be writing the same one
-        write_whole(own, bytes(text.serialize()))
+        data = bytes(text.serialize())
+        write_whole(own, _digest(data).encode() + b"\n" + data)
         own.replace(path)
         for old in sorted(path.parent.iterdir(), key=lambda p: p.stat().st_mtime)[:-MOST_KEPT]:
             old.unlink(missing_ok=True)
