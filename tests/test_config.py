@@ -59,6 +59,7 @@ def test_settings_cannot_change_during_a_run():
         ({"batch": 0}, "batch 0: must be at least 1"),
         ({"num_ahead": -1}, "num_ahead -1: must be at least 1"),
         ({"model_rate": 0.0}, "model_rate 0.0: a learning rate must be above 0"),
+        ({"model_rate": float("inf")}, "model_rate inf: a learning rate must be above 0, and finite"),
         ({"agent_rate": float("nan")}, "agent_rate nan: a learning rate must be above 0"),
         ({"gamma": 1.5}, "gamma 1.5: must lie between 0 and 1"),
         ({"lambda_": -0.1}, "lambda_ -0.1: must lie between 0 and 1"),

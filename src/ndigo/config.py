@@ -7,6 +7,7 @@ open or that our study changed (`docs/results.md`); `PRESETS["paper"]` puts all 
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 
 from ndigo.errors import NdigoError, unknown_name
@@ -96,8 +97,8 @@ class Config:
             if getattr(self, name) < 1:
                 raise NdigoError(f"{name} {getattr(self, name)}: must be at least 1")
         for name in ("model_rate", "agent_rate", "probe_rate"):
-            if not getattr(self, name) > 0:
-                raise NdigoError(f"{name} {getattr(self, name)}: a learning rate must be above 0")
+            if not 0 < getattr(self, name) < math.inf:
+                raise NdigoError(f"{name} {getattr(self, name)}: a learning rate must be above 0, and finite")
         if self.precision not in PRECISIONS:
             raise unknown_name("precision", self.precision, PRECISIONS)
         for name in ("gamma", "lambda_", "last_rate", "last_model_rate"):

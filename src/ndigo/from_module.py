@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from typing import Any, TypeVar
@@ -24,7 +25,15 @@ def from_module(spec: str, what: str, kind: type[T]) -> T:
         raise NdigoError(f"{what} {spec!r}: cannot import {module_name!r} ({error}); {hint}") from None
     except AttributeError:
         raise NdigoError(f"{what} {spec!r}: module {module_name} has no {attribute!r}") from None
-    record: Any = found if isinstance(found, kind) or not callable(found) else found()
+    record: Any = found
+    if not isinstance(found, kind) and callable(found):
+        try:
+            inspect.signature(found).bind()
+        except (TypeError, ValueError):  # ValueError: a built-in that does not say what it takes
+            raise NdigoError(
+                f"{what} {spec!r}: a function must need no arguments and return a {kind.__name__}"
+            ) from None
+        record = found()
     if not isinstance(record, kind):
         raise NdigoError(f"{what} {spec!r}: expected a {kind.__name__} record, got {type(record).__name__}")
     return record

@@ -88,6 +88,8 @@ def test_without_a_preset_the_first_line_says_which_was_chosen_and_why(capsys):
         (["exp1", "--log", "tensorbord"], "unknown log 'tensorbord'; known: tensorboard, wandb"),
         (["exp1", "--window", "401"], "window 401: longer than an episode of 400 steps"),
         (["exp7"], "unknown world or experiment 'exp7'; known: "),
+        (["json:dumps"], "world 'json:dumps': a function must need no arguments and return a World"),
+        (["exp1", "--reward", "json:dumps"], "reward 'json:dumps': a function must need no arguments and return a"),
         (["--resume", "nowhere"], "nowhere is not a run: it does not exist; name a folder that ndigo train made"),
         (["--resume", "nowhere", "--batch", "3"], "--resume continues a run as it is: batch cannot be given with it"),
         (["exp1", "--resume", "nowhere"], "--resume continues a run as it is: world cannot be given with it"),

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_up_cells import make_up
 from matplotlib.image import imread
 
 from ndigo.cli import main
 from ndigo.experiments import EXPERIMENTS
+from ndigo.experiments.plan import Cell
 from ndigo.report.references import reference_rows
 from ndigo.report.tables import HEADINGS
 from ndigo.storage.run_folder import RunFolder
@@ -145,6 +147,7 @@ def test_the_picture_shows_each_object_in_its_colour(tmp_path, reward, num_lines
         (lambda path: None, "is not a run: it does not exist"),
         (lambda path: path.mkdir(), "is not a run: it has no config.json"),
         (lambda path: write_run(path, world="exp1", reward="pe", seeds=1, num_lines=1), "has no evaluation yet"),
+        (lambda path: make_up(path.parent, Cell("exp1", "pe")).path.rename(path), "is a finished cell, not a run"),
     ],
 )
 def test_what_cannot_be_reported_is_one_line(tmp_path, make, message, capsys):

@@ -99,6 +99,25 @@ def test_ctrl_c_ends_the_chunk_saves_and_says_how_to_continue(finished, tmp_path
     assert learned(run)[:compared] == learned(finished.path)[:compared]
 
 
+def test_a_third_signal_ends_a_chunk_that_would_take_hours(tmp_path):
+    """One round of a million updates: Python waits for the device, and must hear the signals meanwhile."""
+    run = tmp_path / "run"
+    flags = [*FLAGS, "--updates-per-round", "1000000", "--learner-steps", "1000000"]
+    process = start("train", WORLD, *flags, "--reward", "ndigo-1", "--out", str(run))
+    assert process.stdout is not None
+    process.stdout.readline()  # what it is going to do
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    while "finishing this chunk" not in (line := process.stdout.readline()):
+        assert process.poll() is None, line
+    for _ in range(2):
+        time.sleep(0.2)  # apart, or the system hands over one
+        process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    assert steps(run) == []
+
+
 def test_sigterm_in_a_chunk_ends_it_with_an_evaluation_and_a_checkpoint(finished, tmp_path, monkeypatch, capsys):
     run = tmp_path / "run"
 

@@ -25,6 +25,7 @@ from ndigo.report.paper_tables import PaperTable, as_rich, paper_tables, table_o
 from ndigo.report.references import reference_rows
 from ndigo.report.state import part_text, summary, write_docs
 from ndigo.report.tables import Row, comparison, experiment_of_run, row
+from ndigo.storage.cells import is_cell
 from ndigo.storage.run_folder import RunFolder, make_folder, write_whole
 from ndigo.types import Episodes
 
@@ -67,6 +68,8 @@ def run(args: Arguments) -> None:
 def _report_runs(args: Arguments) -> None:
     by_world: dict[str, list[RunFolder]] = {}
     for folder in map(RunFolder.open, dict.fromkeys(args.runs)):
+        if is_cell(folder.path):
+            raise NdigoError(f"{folder.path} is a finished cell, not a run: ndigo report --paper reports on all cells")
         if not folder.evaluations():
             raise NdigoError(f"run {folder.path} has no evaluation yet: train it further")
         by_world.setdefault(folder.settings()["config"]["world"], []).append(folder)

@@ -114,6 +114,10 @@ def ship_cell(source: Path, path: Path) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def is_cell(path: Path) -> bool:
+    return (path / "result.json").exists()
+
+
 def load_cell(path: Path) -> CellFolder:
     """The folder's contents; what is no such folder, or damaged, is one line."""
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +67,8 @@ class Trainer:
 
 
 Options = dict[str, bool | int | str]
+
+WAIT = 1e-3  # seconds between two looks whether the device is done
 
 
 def acting_options() -> Options | None:
@@ -171,6 +174,8 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
             key, key_learn, rows = compiled_act(key, learner_state.params, rows)
             learner_state, numbers = compiled_learn(learner_state, rows, key_learn)
             told.append(numbers)
+        while not told[-1].model_loss.is_ready():
+            time.sleep(WAIT)  # not one long wait inside JAX, in which no signal is heard
         joined = jax.tree.map(lambda *rounds: np.concatenate(rounds, axis=1), *jax.device_get(told))
         return TrainState(learner=learner_state, rows=rows, key=key), joined
 
