@@ -50,7 +50,7 @@ def numbers(run: Path) -> list[dict[str, Any]]:
 
 def start(*words: str, first: str = "") -> subprocess.Popen[str]:
     """`ndigo ...` as a process of its own, in the folder of the examples; code may come first."""
-    code = f"import sys\n{first}\nfrom ndigo.cli import main\nsys.exit(main(sys.argv[1:]))"
+    code = f"import sys\n{first}\nfrom ndigo.cli import main\nsys.exit(main())"
     return subprocess.Popen(
         [sys.executable, *(["-c", code] if first else ["-m", "ndigo"]), *words],
         cwd=EXAMPLES,

@@ -7,6 +7,7 @@ gone, 143 terminated.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import os
@@ -34,6 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("ndigo:", " ".join(str(error).split()), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
+        if argv is None:
+            with contextlib.suppress(OSError):
+                sys.stdout.flush()
+            os._exit(INTERRUPTED)  # the interpreter's own way out waits for all that the device has still to do
         return INTERRUPTED
     except BrokenPipeError:
         # `ndigo ... | head`: the interpreter flushes stdout once more on its way out.

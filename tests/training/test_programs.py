@@ -136,9 +136,6 @@ def test_only_a_process_of_the_command_line_looks_programs_up(monkeypatch, capsy
 
 
 NO_TRACING = """
-from ndigo.compile_cache import keep_compiled_programs
-
-keep_compiled_programs(is_command=True)
 from ndigo.training import learner
 
 def q_loss(*_, **__):

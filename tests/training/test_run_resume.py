@@ -99,22 +99,32 @@ def test_ctrl_c_ends_the_chunk_saves_and_says_how_to_continue(finished, tmp_path
     assert learned(run)[:compared] == learned(finished.path)[:compared]
 
 
+SAY_WHEN_WAITING = """
+import time, types
+from ndigo.training import trainer
+
+def sleep(seconds):
+    print("waiting", flush=True)
+    time.sleep(seconds)
+
+trainer.time = types.SimpleNamespace(sleep=sleep)
+"""
+
+
 def test_a_third_signal_ends_a_chunk_that_would_take_hours(tmp_path):
     """One round of a million updates: Python waits for the device, and must hear the signals meanwhile."""
     run = tmp_path / "run"
     flags = [*FLAGS, "--updates-per-round", "1000000", "--learner-steps", "1000000"]
-    process = start("train", WORLD, *flags, "--reward", "ndigo-1", "--out", str(run))
+    process = start("train", WORLD, *flags, "--reward", "ndigo-1", "--out", str(run), first=SAY_WHEN_WAITING)
     assert process.stdout is not None
-    process.stdout.readline()  # what it is going to do
-    time.sleep(1)
-    process.send_signal(signal.SIGINT)
-    while "finishing this chunk" not in (line := process.stdout.readline()):
-        assert process.poll() is None, line
-    for _ in range(2):
-        time.sleep(0.2)  # apart, or the system hands over one
+    for expected in ("waiting", "finishing this chunk"):
+        while expected not in (line := process.stdout.readline()):
+            assert line, process.communicate()
         process.send_signal(signal.SIGINT)
+    time.sleep(0.2)  # apart, or the system hands over one
+    process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGINT
+    assert process.returncode == 130
     assert steps(run) == []
 
 

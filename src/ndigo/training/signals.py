@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-PATIENCE = 2  # signals that are waited out; one more is a person who will not wait, and ends the process at once
+PATIENCE = 2  # signals that are waited out; one more is a person who will not wait
 
 
 @contextmanager
@@ -25,9 +24,7 @@ def stop_signals(tell: Callable[[str], None]) -> Iterator[Callable[[], str]]:
         if len(received) == 1:
             tell(f"{received[0]}: finishing this chunk, then saving ... (twice more: stop now, without this chunk)")
         if len(received) > PATIENCE:
-            # By the signal itself: an exception would wait for what the device still has to do.
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
+            raise KeyboardInterrupt
 
     try:
         for number in (signal.SIGINT, signal.SIGTERM):

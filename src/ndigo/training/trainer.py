@@ -2,7 +2,7 @@
 
 Acting and learning are compiled apart because a GPU's compiler serves each best with settings of its own. Everything
 else is written for one seed (and episodes for one world); `vmap` over actors, evaluation episodes and seeds, and every
-`jit`, stand here and nowhere else.
+`jit` (that of programs which later commands find again by `kept`), stand here and nowhere else.
 """
 
 from __future__ import annotations
@@ -158,12 +158,18 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
 
     settings = made_from(config, world)
     compiled_act = kept(
-        *("act", jax.vmap(act), settings, lambda key, params, rows: (key, key, rows)),
+        "act",
+        jax.vmap(act),
+        settings,
+        like=lambda key, params, rows: (key, key, rows),
         donate=2,
         compiler_options=acting_options(),
     )
     compiled_learn = kept(
-        *("learn", learn, settings, lambda state, rows, key: (state, structure_of(Numbers))),
+        "learn",
+        learn,
+        settings,
+        like=lambda state, rows, key: (state, structure_of(Numbers)),
         donate=0,
         compiler_options=learning_options(),
     )
@@ -225,7 +231,7 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
 
         # Called seldom, so that compiling it takes longer than all its calls.
         like = structure_of(gives)
-        return kept(gives.__name__, judge, settings, lambda *_: like, compiler_options=learning_options())
+        return kept(gives.__name__, judge, settings, like=lambda *_: like, compiler_options=learning_options())
 
     # Runs once, and is half of what a small run compiles: on a CPU it is compiled in half the time, unoptimised.
     quickly = {"xla_backend_optimization_level": 0} if jax.default_backend() == "cpu" else None
