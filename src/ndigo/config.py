@@ -77,6 +77,13 @@ class Config:
 
     actors: int = 32
     """Worlds a seed acts in at once (ours; paper 100)."""
+    first_epsilon: float = 1.0
+    """Chance that an idle step of the first actor begins a random stretch; the others' fall in equal ratios (ours; the
+    paper prints none)."""
+    last_epsilon: float = 0.4**8
+    """The same of the last actor (R2D2)."""
+    longest_stretch: int = 100
+    """Steps for which a random action is repeated, at most: n has the chance n^-2 (ours; 1 is epsilon-greedy)."""
     updates_per_round: int = 16
     """Learner steps after each round of one episode per actor (ours)."""
     replay_steps: int = 1_000_000
@@ -101,7 +108,7 @@ class Config:
                 raise NdigoError(f"{name} {getattr(self, name)}: a learning rate must be above 0, and finite")
         if self.precision not in PRECISIONS:
             raise unknown_name("precision", self.precision, PRECISIONS)
-        for name in ("gamma", "lambda_", "last_rate", "last_model_rate"):
+        for name in ("gamma", "lambda_", "last_rate", "last_model_rate", "first_epsilon", "last_epsilon"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:
                 raise NdigoError(f"{name} {value}: must lie between 0 and 1")

@@ -10,7 +10,7 @@ import pytest
 from random_windows import random_window
 from reference.retrace import h, h_inverse, retrace
 
-from ndigo.agent import QNetwork, actor_epsilons, q_loss
+from ndigo.agent import QNetwork, q_loss
 
 T, B, A = 6, 2, 3
 GAMMA, LAMBDA = 0.99, 0.97
@@ -117,8 +117,15 @@ def test_values_start_from_the_stored_state(setting):
     assert (online.unroll(window)[0] != online.unroll(other)[0]).all()
 
 
-def test_epsilons_fall_from_0_4_as_in_ape_x():
-    epsilons = np.asarray(actor_epsilons(8))
-    np.testing.assert_allclose(epsilons, [0.4 ** (1 + i) for i in range(8)], rtol=1e-5)
-    np.testing.assert_allclose(np.asarray(actor_epsilons(100))[[0, 99]], [0.4, 0.4**8], rtol=1e-5)
-    np.testing.assert_allclose(actor_epsilons(1), [0.4])
+def test_loss_of_a_greedy_policy_does_not_depend_on_how_its_actions_were_chosen(setting):
+    """c = lambda min(1, [a is greedy] / mu) = lambda [a is greedy] for every mu <= 1."""
+    online, target, window, r_t = setting
+    is_known = jnp.ones((T, B), bool)
+    certain = eqx.tree_at(lambda w: w.mu_t, window, jnp.ones_like(window.mu_t))
+    rare = eqx.tree_at(lambda w: w.mu_t, window, jnp.full_like(window.mu_t, 1e-4))
+    expected = loss_of(online, target, window, r_t, is_known)
+    assert loss_of(online, target, certain, r_t, is_known) == expected
+    assert loss_of(online, target, rare, r_t, is_known) == expected
+    q_t = online.unroll(window)
+    is_greedy = q_t[:-1].argmax(axis=-1) == window.a_t
+    assert 0 < is_greedy.sum() < is_greedy.size, "both kinds of step are there"

@@ -125,6 +125,37 @@ def test_epsilon_of_one_acts_uniformly_and_of_zero_always_greedily(params):
     np.testing.assert_array_equal(greedy.mu_t, 1)
 
 
+def test_a_repeated_action_has_probability_one_and_is_the_one_before_it(params):
+    epsilon = 0.6
+    run = jax.jit(jax.vmap(lambda key: run_episode(WORLD, params.q, key, jnp.float32(epsilon), longest_stretch=4)))
+    episodes = run(jax.random.split(jax.random.key(2), 200))
+    mu_t, a_t = np.asarray(episodes.mu_t), np.asarray(episodes.a_t)
+    greedy, other = 1 - epsilon + epsilon / 3, epsilon / 3
+    assert set(np.round(mu_t, 4).ravel()) == {np.float32(round(x, 4)) for x in (greedy, other, 1.0)}
+    is_repeat = mu_t == 1
+    assert not is_repeat[:, 0].any()
+    assert (a_t[:, 1:] == a_t[:, :-1])[is_repeat[:, 1:]].all()
+    # Where there was a choice it is epsilon-greedy's.
+    assert (mu_t[~is_repeat] > 0.5).mean() == pytest.approx(greedy, abs=0.05)
+
+
+@pytest.mark.parametrize("reward", ["random", "ndigo-1"])
+def test_actors_explore_by_the_settings_and_random_is_the_uniform_walker(params, reward):
+    """From the probability of every action that a round stores: 3 actors x 3 windows."""
+    config = dataclasses.replace(CONFIG, first_epsilon=1.0, last_epsilon=0.01, longest_stretch=4)
+    trainer = make_trainer(config, WORLD, make_reward(reward))
+    mu_t = np.concatenate(
+        [np.asarray(jax.jit(trainer.collect)(jax.random.key(i), params).mu_t).reshape(3, -1) for i in range(8)], axis=1
+    )
+    if reward == "random":
+        np.testing.assert_allclose(mu_t, 1 / 3, rtol=1e-5)
+        return
+    for actor, epsilon in zip(mu_t, (1.0, 0.1, 0.01), strict=True):
+        chances = np.array([1 - epsilon + epsilon / 3, epsilon / 3, 1.0])
+        assert np.abs(actor[:, None] - chances).min(axis=1).max() < 1e-5
+    assert (mu_t[0] == 1).any(), "stretches longer than a step"
+
+
 def test_nothing_drawn_from_the_replay_crosses_an_episode():
     """After the ring has wrapped: one episode a window, consecutive steps, actions that the frames confirm."""
     trainer = make_trainer(CONFIG, WORLD, make_reward("ndigo-1"))

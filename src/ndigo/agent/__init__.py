@@ -1,6 +1,7 @@
-"""The recurrent Q-agent: network, Retrace loss, replay."""
+"""The recurrent Q-agent: network, Retrace loss, exploration, replay."""
 
-from ndigo.agent.q_network import QNetwork, actor_epsilons, q_loss
+from ndigo.agent.exploration import Stretches, actor_epsilons, draw_stretches
+from ndigo.agent.q_network import QNetwork, q_loss
 from ndigo.agent.replay import Replay, Rows, make_replay, pack, unpack, window_starts
 from ndigo.agent.retrace import rescale, retrace_targets, unscale
 
@@ -8,7 +9,9 @@ __all__ = [
     "QNetwork",
     "Replay",
     "Rows",
+    "Stretches",
     "actor_epsilons",
+    "draw_stretches",
     "make_replay",
     "pack",
     "q_loss",

@@ -118,8 +118,3 @@ def take(q: Float[Array, "... A"], a: Int[Array, "..."]) -> Float[Array, "..."]:
 def _then_zero(x_t: Float[Array, "T ..."]) -> Float[Array, "T ..."]:
     """x_{t+1} inside the window, 0 after its last step."""
     return jnp.concatenate([x_t[1:], jnp.zeros_like(x_t[:1])])
-
-
-def actor_epsilons(num_actors: int) -> Float[Array, " E"]:
-    """epsilon_i = 0.4^(1 + 7 i / (N - 1)): from 0.4 down to 0.00066 (Ape-X; paper via R2D2)."""
-    return 0.4 ** (1 + 7 * jnp.arange(num_actors) / max(num_actors - 1, 1))

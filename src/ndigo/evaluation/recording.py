@@ -20,7 +20,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from ndigo import __version__
-from ndigo.agent import QNetwork
+from ndigo.agent import QNetwork, draw_stretches
 from ndigo.errors import NdigoError
 from ndigo.evaluation.glass_box import Probe, discovery_loss, object_cells
 from ndigo.model import WorldModel, inside
@@ -127,8 +127,8 @@ def record_numbered(
 
 def draws(world: World, key: Array) -> tuple[Array, Array, Int[Array, " S"]]:
     """An episode's randomness, as training draws it: the reset's key, a key a step, and an action a step."""
-    key_reset, key_world, _, key_action = jax.random.split(key, 4)
-    random_a = jax.random.randint(key_action, (world.num_steps,), 0, world.num_actions)
+    key_reset, key_world, key_explore = jax.random.split(key, 3)
+    random_a = draw_stretches(key_explore, jnp.float32(1), world.num_steps, world.num_actions).a_t
     return key_reset, jax.random.split(key_world, world.num_steps), random_a
 
 

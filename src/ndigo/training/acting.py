@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, UInt8
 
-from ndigo.agent import QNetwork, pack, unpack, window_starts
+from ndigo.agent import QNetwork, draw_stretches, pack, unpack, window_starts
 from ndigo.evaluation.glass_box import object_cells
 from ndigo.kernels import on_gpu
 from ndigo.networks import Core
@@ -37,17 +37,18 @@ class Episode(eqx.Module):
     q_state: Float[Array, "S//M D"]  # before every M-th frame
 
 
-def run_episode(world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""], every: int = 1) -> Episode:
-    """Plays one episode epsilon-greedily; an epsilon of 1 acts at random.
+def run_episode(
+    world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""], every: int = 1, longest_stretch: int = 1
+) -> Episode:
+    """Plays one episode epsilon-z-greedily; an epsilon of 1 acts at random, stretches of 1 are epsilon-greedy.
 
     The Q-network's state is kept before every `every`-th frame, which divides the episode.
     """
     S, A = world.num_steps, world.num_actions
-    key_reset, key_world, key_explore, key_action = jax.random.split(key, 4)
+    key_reset, key_world, key_explore = jax.random.split(key, 3)
     # Drawn before the loop: inside it each draw would be a kernel of its own.
     keys = jax.random.split(key_world, S)
-    explores = jax.random.uniform(key_explore, (S,)) < epsilon
-    random_a = jax.random.randint(key_action, (S,), 0, A)
+    stretches = draw_stretches(key_explore, epsilon, S, A, longest_stretch)
     small = jnp.int8 if A <= 127 else jnp.int32  # how the replay stores actions
     policy, turn = q.for_steps(), min(STEPS_A_TURN, every) if on_gpu() else 1
 
@@ -58,10 +59,10 @@ def run_episode(world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""]
     def body(carry, step):
         *seen, h_tm1 = carry
         state, a_tm1, _ = seen
-        key_step, explores, random_a = step
+        key_step, is_random, random_a = step
         h_t, q_t = policy.step(world.observe(state), a_tm1, h_tm1)
         greedy = best(q_t)
-        a_t = jnp.where(explores, random_a, greedy)
+        a_t = jnp.where(is_random, random_a, greedy)
         return (world.step(key_step, state, a_t), a_t, (a_t == greedy).astype(jnp.uint8), h_t), as_bytes(record(*seen))
 
     def stretch(carry, steps):
@@ -70,17 +71,20 @@ def run_episode(world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""]
 
     # b_0 = GRU(z_0, stay, 0): action 0 stands before the first frame.
     first = (world.reset(key_reset), jnp.int32(0), jnp.uint8(0), jnp.zeros(q.core.size))
-    steps = jax.tree.map(lambda x: x.reshape(S // every, every, *x.shape[1:]), (keys, explores, random_a))
+    steps = jax.tree.map(
+        lambda x: x.reshape(S // every, every, *x.shape[1:]), (keys, stretches.is_random, stretches.a_t)
+    )
     (*last, _), (records, q_state) = lax.scan(stretch, first, steps)
     end = record(*last)
     records = jnp.concatenate([records.reshape(S, -1), as_bytes(end)[None]])
     o_t, cells, a_tm1, was_greedy = from_bytes(records, end)
+    chosen = jnp.where(was_greedy[1:] == 1, 1 - epsilon + epsilon / A, epsilon / A)
     return Episode(
         o_t=pack(o_t),
         a_tm1=a_tm1,
         cells=cells,
         a_t=a_tm1[1:],
-        mu_t=jnp.where(was_greedy[1:] == 1, 1 - epsilon + epsilon / A, epsilon / A),
+        mu_t=jnp.where(stretches.is_repeat, 1.0, chosen),  # a stretch once begun leaves no choice
         q_state=q_state,
     )
 

@@ -94,12 +94,15 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
     num_blocks = max(config.replay_steps // config.window // rows_per_round, 1)
     replay = make_replay(capacity=num_blocks * rows_per_round, shape=world.shape)
     judge = None if reward.on_episode is None else reward.on_episode(world)
-    epsilons = jnp.ones(config.actors) if reward.acts_at_random else actor_epsilons(config.actors)
+    # Random's actors are the paper's uniform walker, at every step and in evaluation too.
+    epsilons = actor_epsilons(config.actors, config.first_epsilon, config.last_epsilon)
+    epsilons, longest = (jnp.ones_like(epsilons), 1) if reward.acts_at_random else (epsilons, config.longest_stretch)
 
     def play(key: Array, params: Params, epsilons: Float[Array, " E"]) -> tuple[Episode, Float[Array, "E S+1 D"]]:
         """One episode for each epsilon, and the beliefs of the world model along it."""
         keys = jax.random.split(key, len(epsilons))
-        episodes = jax.vmap(lambda key, epsilon: run_episode(world, params.q, key, epsilon, every))(keys, epsilons)
+        act = jax.vmap(lambda key, epsilon: run_episode(world, params.q, key, epsilon, every, longest))
+        episodes = act(keys, epsilons)
         return episodes, beliefs(params.model.core, episodes, world.shape)
 
     def collect(key: Array, params: Params) -> Window:

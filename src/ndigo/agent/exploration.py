@@ -1,0 +1,70 @@
+"""How actors explore: epsilon-z-greedy (Dabney, Ostrovski and Barreto, 2021).
+
+An idle actor starts, with chance epsilon at each step, a random stretch: one action drawn uniformly and repeated for n
+steps,
+
+    P(n) ~ n^-2,   n cut at `longest`
+
+and follows its network else. Long stretches are what carries a walker out of a room: a walk of single random steps
+comes sqrt(S) far in S steps.
+
+# Paper: only the number of actors is printed. Ours: epsilon-z-greedy, epsilons up to 1, because what has been learned
+# pays nothing any more: greedy policies then freeze wherever they are, and single random steps do not get away from
+# there (docs/deviations.md).
+"""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+EXPONENT = 2.0  # of the stretches' lengths (Dabney et al.)
+
+
+class Stretches(eqx.Module):
+    """The random stretches of one episode, step by step."""
+
+    is_random: Bool[Array, " S"]  # inside a stretch
+    is_repeat: Bool[Array, " S"]  # inside one, and not its first step
+    a_t: Int[Array, " S"]  # what the actor does inside one
+
+
+def draw_stretches(
+    key: Array, epsilon: Float[Array, ""], num_steps: int, num_actions: int, longest: int = 1
+) -> Stretches:
+    """A whole episode's stretches, which depend on no state; a `longest` of 1 is plain epsilon-greedy.
+
+    Idle gaps and stretches take turns. Gap i lasts g_i >= 0 steps, P(g) = epsilon (1 - epsilon)^g, and stretch i
+    n_i >= 1: so it ends at the sum of the first i gaps and lengths, and no loop over steps is needed.
+    """
+    key_gap, key_length, key_action = jax.random.split(key, 3)
+    S = num_steps
+    chance = jax.random.uniform(key_gap, (S,), minval=jnp.finfo(jnp.float32).tiny)
+    gap = jnp.clip(jnp.log(chance) / jnp.log1p(-epsilon), 0, S).astype(jnp.int32)  # S where epsilon is 0
+    length = draw_lengths(key_length, S, longest)
+    end = jnp.cumsum(gap + length)
+    which = jnp.cumsum(jnp.zeros(S, jnp.int32).at[end].add(1, mode="drop"))  # how many have ended by step t
+    into = jnp.arange(S) - (end - length)[which]  # steps since the current one began; negative before
+    return Stretches(
+        is_random=into >= 0,
+        is_repeat=into > 0,
+        a_t=jax.random.randint(key_action, (S,), 0, num_actions)[which],
+    )
+
+
+def draw_lengths(key: Array, num: int, longest: int) -> Int[Array, " num"]:
+    """n with P(n) = n^-2 / zeta(2) for n < longest; all longer ones are cut to `longest`."""
+    share = np.arange(1, longest, dtype=np.float64) ** -EXPONENT / (math.pi**2 / 6)
+    below = jnp.asarray(np.cumsum(share), jnp.float32)  # P(length <= n), n = 1 .. longest - 1
+    return 1 + (jax.random.uniform(key, (num, 1)) >= below).sum(axis=1, dtype=jnp.int32)
+
+
+def actor_epsilons(num_actors: int, first: float, last: float) -> Float[Array, " E"]:
+    """From `first` to `last` in equal ratios over the actors; a single actor has the first."""
+    share = jnp.arange(num_actors) / max(num_actors - 1, 1)
+    return first ** (1 - share) * last**share
