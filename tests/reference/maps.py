@@ -4,33 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 Cell = tuple[int, int]
 UP, DOWN, RIGHT, LEFT = (-1, 0), (1, 0), (0, 1), (0, -1)
 
-MAZE = """
-#########################
-#55555#######44444#######
-#55555       44444    ###
-#55555#######44444### ###
-#55555#######44444### ###
-##################### ###
-##################### ###
-####000#1111#######33333#
-####0P0 1111#######33333#
-####000#1111#######33333#
-########1111#######33333#
-########### ######### ###
-########### ######### ###
-#           ######### ###
-# ################### ###
-# ################222222#
-# ########        222222#
-# ######## #######222222#
-# ######## #######222222#
-#          #######222222#
-#########################
-"""
+# The maze's rooms as (first row, first col, last row, last col), and the corridor from each to the next as its corners.
+MAZE_ROOMS = [(7, 4, 9, 6), (7, 8, 10, 11), (15, 18, 19, 23), (7, 19, 10, 23), (1, 13, 4, 17), (1, 1, 4, 5)]
+MAZE_CORRIDORS = [
+    [(8, 7), (8, 7)],
+    [(11, 11), (13, 11), (13, 4), (16, 4), (16, 17)],
+    [(14, 21), (11, 21)],
+    [(6, 21), (2, 21), (2, 18)],
+    [(2, 12), (2, 6)],
+]
+MAZE_SHAPE, MAZE_START = (21, 25), (8, 5)
 
 
 @dataclass(frozen=True)
@@ -71,17 +59,16 @@ def five_rooms() -> Map:
 
 
 def maze() -> Map:
-    """Rooms 0-5 in a chain; the agent starts in room 0."""
-    rows = MAZE.strip().split("\n")
-    chars = {(r, c): char for r, row in enumerate(rows) for c, char in enumerate(row)}
-    (start,) = (cell for cell, char in chars.items() if char == "P")
-    chars[start] = "0"
-    return Map(
-        shape=(len(rows), len(rows[0])),
-        free=frozenset(cell for cell, char in chars.items() if char != "#"),
-        rooms={f"room{i}": [cell for cell, char in chars.items() if char == str(i)] for i in range(6)},
-        start=start,
-    )
+    """Rooms 0-5 in a chain, each a rectangle, joined by corridors one cell wide; the agent starts in room 0."""
+    rooms = {f"room{i}": _rectangle(*corners) for i, corners in enumerate(MAZE_ROOMS)}
+    corridors = [
+        cell for corners in MAZE_CORRIDORS for a, b in pairwise(corners) for cell in _rectangle(*min(a, b), *max(a, b))
+    ]
+    return Map(MAZE_SHAPE, frozenset(corridors).union(*rooms.values()), rooms, MAZE_START)
+
+
+def _rectangle(top: int, left: int, bottom: int, right: int) -> list[Cell]:
+    return [(r, c) for r in range(top, bottom + 1) for c in range(left, right + 1)]
 
 
 def neighbours(cell: Cell) -> list[Cell]:

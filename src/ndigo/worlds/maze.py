@@ -1,8 +1,8 @@
 """The paper's `maze`: six rooms in a chain, white noise in the first after the start.
 
 Paper: the layout is not published. Ours: a reconstruction that meets everything the paper says of it
-(order of rooms, what can be seen from where, first-visit times), because a widely copied one shows
-room 3 from room 1. `docs/deviations.md` lists the conditions; `tests/worlds/test_maze.py` holds them.
+(order of rooms, what can be seen from where, how seldom a random walker sees room 2), because a widely copied
+one shows room 3 from room 1. `docs/deviations.md` lists the conditions; `tests/worlds/test_maze.py` holds them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ DRAWING = """
 ########1111#######33333#
 ########### ######### ###
 ########### ######### ###
-#           ######### ###
-# ################### ###
-# ################222222#
-# ########        222222#
-# ######## #######222222#
-# ######## #######222222#
-#          #######222222#
+####        ######### ###
+#### ################ ###
+#### #############222222#
+####              222222#
+##################222222#
+##################222222#
+##################222222#
 #########################
 """
 LEGEND = {str(i): f"room{i}" for i in range(6)}
