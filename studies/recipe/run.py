@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("candidate", choices=CANDIDATES)
     parser.add_argument("experiment", choices=REWARDS)
     parser.add_argument("--steps", type=int, default=16_000)
+    parser.add_argument("--out", type=Path, default=FOLDER)
     args = parser.parse_args()
     name = f"{args.candidate}-{args.steps // 1000}k-{args.experiment}"
     path, reward = Path("runs/recipe") / name, REWARDS[args.experiment]
@@ -45,7 +46,7 @@ def main() -> None:
         settings = {"seeds": 5, "seed": 100, "actors": 128, "learner_steps": args.steps} | CANDIDATES[args.candidate]
         run = ndigo.train(args.experiment, reward, preset="gpu", out=path, **settings)
     discovers = EXPERIMENTS[args.experiment].discovers
-    finish(FOLDER / name, RunFolder(path), run.trained(), discovers, episodes=100, keeps_agent=False)
+    finish(args.out / name, RunFolder(path), run.trained(), discovers, episodes=100, keeps_agent=False)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,8 @@ class Arguments:
     """Numbers of seeds side by side; a table for each."""
     batch: int = 0
     """Windows in an update; 0 keeps the preset's."""
+    actors: int = 0
+    """Worlds that each seed acts in at once; 0 keeps the preset's."""
     repeats: int = 9
     """Timed calls behind each median."""
     json: Path | None = None
@@ -45,6 +47,7 @@ class Arguments:
 def run(args: Arguments) -> None:
     within("--repeats", args.repeats, 1, 10_000)
     within("--batch", args.batch, 0, 100_000)
+    within("--actors", args.actors, 0, 100_000)
     if not args.seeds:
         raise NdigoError("--seeds: at least one number")
     for seeds in args.seeds:
@@ -52,7 +55,7 @@ def run(args: Arguments) -> None:
     if args.json is not None and not args.json.parent.is_dir():
         raise NdigoError(f"--json {args.json}: there is no folder {args.json.parent}")
     world, reward = find_world(args.experiment), make_reward(args.reward)
-    changes: dict[str, Any] = {"batch": args.batch} if args.batch else {}
+    changes: dict[str, Any] = {name: n for name, n in (("batch", args.batch), ("actors", args.actors)) if n}
     console, told = Console(), []
     for seeds in args.seeds:
         config = config_of_preset(
@@ -60,7 +63,9 @@ def run(args: Arguments) -> None:
         )
         with console.status(f"{seeds} seeds: compiling and timing"):
             timings = measure(config, world, reward, args.repeats)
-        console.print(table(timings, f"{seeds} seeds x {config.batch} windows x {config.window} steps"))
+        console.print(
+            table(timings, f"{seeds} seeds x {config.batch} windows x {config.window} steps, {config.actors} actors")
+        )
         console.print(summary(timings), highlight=False, soft_wrap=True)
         told.append({"config": dataclasses.asdict(config), **dataclasses.asdict(timings)})
     device = jax.devices()[0].device_kind
