@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +50,32 @@ def numbers(run: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in line.items() if k not in clock} for line in ndigo.open_run(run).metrics()]
 
 
-def start(*words: str, first: str = "") -> subprocess.Popen[str]:
+def wait_for_lines(
+    process: subprocess.Popen[str], run: Path, count: int, meanwhile: Callable[[], object] = lambda: None
+) -> None:
+    """Until the process has written so many lines of the run's metrics."""
+    metrics, deadline = run / "metrics.jsonl", time.monotonic() + 200
+    while not (metrics.exists() and metrics.read_bytes().count(b"\n") >= count):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        meanwhile()
+        time.sleep(0.01)
+
+
+def start(
+    *words: str,
+    first: str = "",
+    stdin: int | None = None,
+    stdout: int = subprocess.PIPE,
+    stderr: int = subprocess.PIPE,
+) -> subprocess.Popen[str]:
     """`ndigo ...` as a process of its own, in the folder of the examples; code may come first."""
     code = f"import sys\n{first}\nfrom ndigo.cli import main\nsys.exit(main())"
     return subprocess.Popen(
         [sys.executable, *(["-c", code] if first else ["-m", "ndigo"]), *words],
         cwd=EXAMPLES,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
         text=True,
     )

@@ -1,50 +1,77 @@
 """The command line: finds the command, reads its options, and turns bad input into one line.
 
 Only the named command is imported, so that `ndigo --help` and a mistyped name answer at once (JAX
-alone takes seconds to load). Exit codes: 0 done, 1 a run failed, 2 bad input, 130 interrupted, 141 reader
-gone, 143 terminated.
+alone takes seconds to load). Exit codes: 0 done, 1 a run failed, 2 bad input, 128 + N stopped by signal N (130
+interrupted, 143 terminated), 141 reader gone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from ndigo import __version__
 from ndigo.commands import COMMANDS
 from ndigo.compile_cache import keep_compiled_programs
-from ndigo.errors import NdigoError, unknown_name
+from ndigo.errors import NdigoError, StoppedNow, unknown_name
 
 INTERRUPTED, READER_GONE = 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; returns the exit code."""
+    """Runs one command; returns the exit code.
+
+    In a process of its own (no `argv`) a command that fails or is stopped leaves at once: the interpreter's own way out
+    waits for all that the device has still to do.
+    """
+    if argv is not None:
+        return _outcome(list(argv), is_command=False)
+    try:
+        code = _outcome(sys.argv[1:], is_command=True)
+    except SystemExit:  # of a help page, or of a program that a user's module ends
+        raise
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        code = 1
+    if code:
+        _leave(code)
+    return code
+
+
+def _outcome(words: list[str], *, is_command: bool) -> int:
+    """The exit code, whichever way the command ended."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without our characters shows a "?" for them
     try:
-        keep_compiled_programs(is_command=argv is None)
-        code = _run(list(sys.argv[1:] if argv is None else argv))
+        keep_compiled_programs(is_command=is_command)
+        code = _run(words)
         sys.stdout.flush()  # here, where a reader that has gone away is still ours to handle
     except NdigoError as error:
         print("ndigo:", " ".join(str(error).split()), file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        if argv is None:
-            with contextlib.suppress(OSError):
-                sys.stdout.flush()
-            os._exit(INTERRUPTED)  # the interpreter's own way out waits for all that the device has still to do
-        return INTERRUPTED
-    except BrokenPipeError:
-        # `ndigo ... | head`: the interpreter flushes stdout once more on its way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt as stop:
+        return stop.exit_code if isinstance(stop, StoppedNow) else INTERRUPTED
+    except OSError as error:
+        # `ndigo ... | head`, or a closed terminal; a file's error says which file.
+        if error.errno not in (errno.EPIPE, errno.EIO) or error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where it is flushed once more on the way out
         return READER_GONE
     return code
+
+
+def _leave(code: int) -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # ValueError: closed
+            stream.flush()
+    os._exit(code)
 
 
 def _run(argv: list[str]) -> int:

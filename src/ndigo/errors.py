@@ -12,6 +12,14 @@ class NdigoError(ValueError):
     exit_code = 2
 
 
+class StoppedNow(KeyboardInterrupt):
+    """The signal of a person who will not wait until a chunk is saved."""
+
+    def __init__(self, number: int):
+        super().__init__(number)
+        self.exit_code = 128 + number
+
+
 def unknown_name(what: str, name: object, known: Iterable[str]) -> NdigoError:
     """The error for a name that is in no registry: lists the known ones and the nearest.
 

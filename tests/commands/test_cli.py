@@ -5,6 +5,7 @@ import dataclasses
 import importlib
 import inspect
 import os
+import signal
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ import pytest
 from ndigo import __version__
 from ndigo.cli import main
 from ndigo.commands import COMMANDS
+from ndigo.errors import StoppedNow
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["wolds"]])
@@ -90,13 +92,42 @@ def test_a_reader_that_goes_away_ends_it_quietly():
     assert result.returncode == 141
 
 
-def test_an_interrupt_ends_it_quietly_with_130(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("stop", "code"), [(KeyboardInterrupt(), 130), (StoppedNow(signal.SIGINT), 130), (StoppedNow(signal.SIGTERM), 143)]
+)
+def test_an_interrupt_ends_it_quietly_with_the_code_of_its_signal(stop, code, monkeypatch, capsys):
     def interrupted(args):
-        raise KeyboardInterrupt
+        raise stop
 
     monkeypatch.setattr("ndigo.commands.worlds.run", interrupted)
-    assert main(["worlds"]) == 130
+    assert main(["worlds"]) == code
     assert capsys.readouterr() == ("", "")
+
+
+FAIL_WITH_WORK_LEFT = """
+import jax, jax.numpy as jnp
+from ndigo.commands import worlds
+
+def run(args):
+    x = jnp.zeros((100, 100))
+    jax.jit(lambda x: jax.lax.fori_loop(0, 10**9, lambda i, x: jnp.tanh(x @ x), x))(x)  # for hours
+    print("begun")
+    raise ZeroDivisionError("of ours")
+
+worlds.run = run
+import sys
+from ndigo.cli import main
+sys.argv = ["ndigo", "worlds"]
+sys.exit(main())
+"""
+
+
+def test_a_command_that_fails_does_not_wait_for_the_device():
+    command = [sys.executable, "-c", FAIL_WITH_WORK_LEFT]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert result.returncode == 1
+    assert result.stdout == "begun\n"
+    assert result.stderr.endswith("ZeroDivisionError: of ours\n")
 
 
 def test_a_terminal_without_unicode_gets_question_marks_and_no_traceback():

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from full_disk import files_end_at
-from tiny_runs import CHUNK, FLAGS, TINY, WORLD, numbers, start, train_tiny
+from tiny_runs import CHUNK, FLAGS, TINY, WORLD, numbers, start, train_tiny, wait_for_lines
 
 import ndigo
 from ndigo.cli import main
@@ -83,11 +82,7 @@ def test_ctrl_c_ends_the_chunk_saves_and_says_how_to_continue(finished, tmp_path
     run = tmp_path / "run"
     flags = [*FLAGS, "--reward", "ndigo-1", "--learner-steps", "1000000", "--out", str(run)]
     process = start("train", WORLD, *flags)
-    metrics, deadline = run / "metrics.jsonl", time.monotonic() + 200
-    while not (metrics.exists() and metrics.read_bytes().count(b"\n") >= 2):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for_lines(process, run, 2)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=250)
     assert (process.returncode, err) == (130, "")
@@ -112,19 +107,20 @@ trainer.time = types.SimpleNamespace(sleep=sleep)
 
 
 def test_a_third_signal_ends_a_chunk_that_would_take_hours(tmp_path):
-    """One round of a million updates: Python waits for the device, and must hear the signals meanwhile."""
+    """One round of a million updates: Python waits for the device, and must hear the signals meanwhile.
+
+    Each is sent when the one before has been told: two at once would be handed over as one.
+    """
     run = tmp_path / "run"
     flags = [*FLAGS, "--updates-per-round", "1000000", "--learner-steps", "1000000"]
     process = start("train", WORLD, *flags, "--reward", "ndigo-1", "--out", str(run), first=SAY_WHEN_WAITING)
     assert process.stdout is not None
-    for expected in ("waiting", "finishing this chunk"):
+    for expected in ("waiting", "SIGINT: finishing this chunk", "SIGINT: still finishing this chunk"):
         while expected not in (line := process.stdout.readline()):
             assert line, process.communicate()
         process.send_signal(signal.SIGINT)
-    time.sleep(0.2)  # apart, or the system hands over one
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
-    assert process.returncode == 130
+    _, err = process.communicate(timeout=200)
+    assert (process.returncode, err) == (130, "")
     assert steps(run) == []
 
 

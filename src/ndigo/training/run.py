@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -31,13 +31,13 @@ from ndigo.training.learner import Numbers
 from ndigo.training.logs import open_logs, scalars
 from ndigo.training.progress import TrainingProgress
 from ndigo.training.signals import stop_signals
-from ndigo.training.trainer import Trainer, TrainState, make_trainer
+from ndigo.training.trainer import Trainer, TrainState, make_trainer, wait_for
 from ndigo.worlds import World
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: `finished`, `time` (its minutes are over), `SIGINT` or `SIGTERM`."""
+    """How a run ended: `finished`, `time` (its minutes are over), or the name of the signal that stopped it."""
 
     step: int
     why: str
@@ -92,12 +92,12 @@ def continue_run(
     with ExitStack() as stack:
         sinks = [stack.enter_context(log) for log in open_logs(logs, folder.path, settings, step)]
         progress = stack.enter_context(TrainingProgress(console, settings["world"], config, minutes))
-        signal_name = stack.enter_context(stop_signals(progress.say))
+        signals = stack.enter_context(stop_signals(progress.say))
         writer = stack.enter_context(checkpoint.CheckpointWriter(folder.checkpoints, mark))
         why = ""
         while not why:
             chunk_began = time.monotonic()
-            state, numbers = trainer.run_rounds(state, config.rounds_per_chunk)
+            state, numbers = trainer.run_rounds(state, config.rounds_per_chunk, signals.listen)
             learning_seconds = time.monotonic() - chunk_began
             step += config.updates_per_chunk
             writer.wait()
@@ -107,7 +107,7 @@ def continue_run(
                 refuse_bad_weights({k: v for k, v in arrays.items() if k.startswith(".learner")}, step)
             except DivergedError as error:
                 raise DivergedError(f"{error}; {checkpoint.last_good(folder.checkpoints)}") from None
-            why = signal_name() or ("finished" if step >= config.learner_steps else "time" if clock.is_over() else "")
+            why = signals.first or ("finished" if step >= config.learner_steps else "time" if clock.is_over() else "")
             line = {
                 "step": step,
                 "world_steps": step // config.updates_per_round * config.actors * world.num_steps,
@@ -120,13 +120,13 @@ def continue_run(
                 },
             }
             if why or step // config.updates_per_chunk % config.chunks_per_evaluation == 0:
-                line["evaluation"] = evaluate(trainer, state, config, step)
+                line["evaluation"] = evaluate(trainer, state, config, step, signals.listen)
             folder.append(line)
             writer.write(step, arrays)
             for sink in sinks:
                 sink.write(step, scalars(line, settings["world"]))
             progress.show(line, clock.elapsed())
-            why = why or signal_name()
+            why = why or signals.first
     return Outcome(step=step, why=why)
 
 
@@ -164,8 +164,11 @@ def restore(
     return state, step, lines[-1]["seconds"]
 
 
-def evaluate(trainer: Trainer, state: TrainState, config: Config, step: int) -> dict[str, Any]:
+def evaluate(
+    trainer: Trainer, state: TrainState, config: Config, step: int, listen: Callable[[], None]
+) -> dict[str, Any]:
     """Greedy episodes: per seed and object, means over episodes. The key depends on the step alone."""
     key = jax.random.fold_in(jax.random.key(config.seed), step)
     result = trainer.evaluate(state.learner.params, key)
+    wait_for(result, listen)
     return {f.name: np.asarray(getattr(result, f.name)).mean(axis=1).tolist() for f in dataclasses.fields(result)}

@@ -1,38 +1,80 @@
-"""Ctrl-C and SIGTERM, kept until a chunk is done and saved."""
+"""Ctrl-C, SIGTERM and SIGHUP, kept until a chunk is done and saved.
+
+A handler may run in the middle of a write, where one more write to the same stream is an error. So it only notes the
+signal, and the loop tells of it wherever it waits.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
-PATIENCE = 2  # signals that are waited out; one more is a person who will not wait
+from ndigo.errors import StoppedNow
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+MEANINGS = (
+    "finishing this chunk, then saving ... (twice more: stop now, without this chunk)",
+    "still finishing this chunk (once more: stop now, without it)",
+)
 
 
-@contextmanager
-def stop_signals(tell: Callable[[str], None]) -> Iterator[Callable[[], str]]:
-    """Within the block the signals are remembered instead of raised; gives what names the first, or "".
+class StopSignals:
+    """The signals that have come, in order; `tell` gets a line for each that is waited out."""
 
-    `tell` is called once, at the first, with what is going to happen.
-    """
-    received: list[str] = []
+    def __init__(self, tell: Callable[[str], None]):
+        self._tell = tell
+        self._received: list[signal.Signals] = []
+        self._told = 0
+
+    def note(self, number: int) -> None:
+        self._received.append(signal.Signals(number))
+
+    @property
+    def is_final(self) -> bool:
+        """True once as many have come as end it without this chunk."""
+        return len(self._received) > len(MEANINGS)
+
+    @property
+    def first(self) -> str:
+        """The first signal's name, or ""."""
+        return self._received[0].name if self._received else ""
+
+    def listen(self) -> None:
+        """Tells of what has come since the last call; raises `StoppedNow` where a person will not wait."""
+        received = self._received[:]
+        for meaning in MEANINGS[self._told : len(received)]:
+            # What went away may be the terminal itself; rich makes an exit of a broken pipe.
+            with contextlib.suppress(OSError, SystemExit):
+                self._tell(f"{received[self._told].name}: {meaning}")
+            self._told += 1
+        if self.is_final:
+            raise StoppedNow(self._received[len(MEANINGS)])
+
+
+@contextlib.contextmanager
+def stop_signals(tell: Callable[[str], None]) -> Iterator[StopSignals]:
+    """Within the block signals are noted instead of raised."""
+    signals = StopSignals(tell)
     previous: dict[int, Any] = {}
 
-    def remember(number: int, frame: Any) -> None:
-        received.append(signal.Signals(number).name)
-        if len(received) == 1:
-            tell(f"{received[0]}: finishing this chunk, then saving ... (twice more: stop now, without this chunk)")
-        if len(received) > PATIENCE:
-            raise KeyboardInterrupt
+    def restore() -> None:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+    def note(number: int, frame: Any) -> None:
+        signals.note(number)
+        if signals.is_final:  # heard at the next look; one more is as it would be without us
+            restore()
 
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            previous[number] = signal.signal(number, remember)
+        for number in STOPPING:
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` has it ignored
+                previous[number] = signal.signal(number, note)
     except ValueError:  # not the main thread: the signals are the caller's
         pass
     try:
-        yield lambda: received[0] if received else ""
+        yield signals
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        restore()

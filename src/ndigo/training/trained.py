@@ -22,7 +22,7 @@ from ndigo.storage.agents import load_agent, save_agent
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.agent import Agent
 from ndigo.training.learner import Params, make_learner
-from ndigo.training.trainer import Evaluation, Trainer, make_trainer
+from ndigo.training.trainer import Evaluation, Trainer, make_trainer, wait_for
 from ndigo.worlds import World
 
 EPISODES_AT_ONCE = 100  # bounds the memory of a long evaluation
@@ -52,13 +52,13 @@ class Trained:
     def evaluate(self, episodes: int = 100, seed: int = 0) -> Evaluation:
         """Greedy episodes of every seed: each field [S, episodes, N]. Same seed, same episodes."""
         trainer, keys = self._parts(episodes, seed)
-        parts = [jax.device_get(trainer.evaluate(self.params, key)) for key in keys]
+        parts = [fetched(trainer.evaluate(self.params, key)) for key in keys]
         return jax.tree.map(lambda *xs: np.concatenate(xs, axis=1)[:, :episodes], *parts)
 
     def track(self, episodes: int = 100, seed: int = 0) -> Tracking:
         """Discovery loss by steps since an object was last seen, [S, N, ages]; many episodes in whole hundreds."""
         trainer, keys = self._parts(episodes, seed)
-        parts = [jax.device_get(trainer.track(self.params, key)) for key in keys]
+        parts = [fetched(trainer.track(self.params, key)) for key in keys]
         return jax.tree.map(lambda *xs: np.sum(xs, axis=0), *parts)
 
     def _parts(self, episodes: int, seed: int) -> tuple[Trainer, list[Array]]:
@@ -93,6 +93,12 @@ class Trained:
                 "learner_step": self.learner_step,
             },
         )
+
+
+def fetched(results: Any) -> Any:
+    """On the host, by a wait that Ctrl-C ends."""
+    wait_for(results)
+    return jax.device_get(results)
 
 
 def from_run(folder: RunFolder, config: Config, world: World, reward: IntrinsicReward) -> Trained:

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax
@@ -59,16 +59,35 @@ class Trainer:
 
     learner: Learner
     init: Callable[[Array], TrainState]  # key -> state [S, ...]
-    run_rounds: Callable[[TrainState, int], tuple[TrainState, Numbers]]  # numbers [S, updates, ...], on the host
+    run_rounds: RunRounds  # state, number of rounds -> state, numbers [S, updates, ...] on the host
     evaluate: Callable[[Params, Array], Evaluation]  # params [S, ...], key -> [S, episodes, N]
     track: Callable[[Params, Array], Tracking]  # sums over the same episodes, [S, N, ages]; needs a probe
     sample: Callable[[Array, Rows], Window]  # one seed's next batch, as the chunk draws it
     collect: Callable[[Array, Params], Window]  # one seed's round of episodes, as rows for the replay
 
 
+class RunRounds(Protocol):
+    """`listen` is called while the device works."""
+
+    def __call__(
+        self, state: TrainState, num_rounds: int, listen: Callable[[], None] = ..., /
+    ) -> tuple[TrainState, Numbers]: ...
+
+
 Options = dict[str, bool | int | str]
 
 WAIT = 1e-3  # seconds between two looks whether the device is done
+
+
+def nothing() -> None:
+    pass
+
+
+def wait_for(results: Any, listen: Callable[[], None] = nothing) -> None:
+    """Returns when the device has made them. One long wait inside JAX would hear no signal."""
+    while not all(x.is_ready() for x in jax.tree.leaves(results)):
+        time.sleep(WAIT)
+        listen()
 
 
 def acting_options() -> Options | None:
@@ -177,14 +196,15 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         compiler_options=learning_options(),
     )
 
-    def run_rounds(state: TrainState, num_rounds: int) -> tuple[TrainState, Numbers]:
+    def run_rounds(
+        state: TrainState, num_rounds: int, listen: Callable[[], None] = nothing
+    ) -> tuple[TrainState, Numbers]:
         learner_state, rows, key, told = state.learner, state.rows, state.key, []
         for _ in range(num_rounds):  # the host is far ahead of the device
             key, key_learn, rows = compiled_act(key, learner_state.params, rows)
             learner_state, numbers = compiled_learn(learner_state, rows, key_learn)
             told.append(numbers)
-        while not told[-1].model_loss.is_ready():
-            time.sleep(WAIT)  # not one long wait inside JAX, in which no signal is heard
+        wait_for(told[-1], listen)
         joined = jax.tree.map(lambda *rounds: np.concatenate(rounds, axis=1), *jax.device_get(told))
         return TrainState(learner=learner_state, rows=rows, key=key), joined
 
