@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +39,16 @@ def test_paper_preset_holds_the_numbers_of_the_appendix():
     assert {name: ours[name] for name in APPENDIX} == APPENDIX
 
 
+def test_deviations_list_every_setting_in_which_the_rows_are_not_the_papers():
+    """The table "Settings" of docs/deviations.md: name, the paper's value, ours."""
+    text = (Path(__file__).parents[1] / "docs" / "deviations.md").read_text()
+    section = text.split("## Settings")[1].split("\n## ")[0]
+    rows = [line.split("|")[1:4] for line in section.splitlines() if line.startswith("| `")]
+    listed = {name.strip(" `"): (theirs.strip(), ours.strip()) for name, theirs, ours in rows}
+    paper, ours = (dataclasses.asdict(PRESETS[name]) for name in ("paper", "gpu"))
+    assert listed == {name: (str(paper[name]), str(ours[name])) for name in paper if paper[name] != ours[name]}
+
+
 def test_cpu_preset_trains_one_seed():
     assert PRESETS["cpu"].seeds == 1
 
@@ -63,6 +74,9 @@ def test_settings_cannot_change_during_a_run():
         ({"agent_rate": float("nan")}, "agent_rate nan: a learning rate must be above 0"),
         ({"gamma": 1.5}, "gamma 1.5: must lie between 0 and 1"),
         ({"lambda_": -0.1}, "lambda_ -0.1: must lie between 0 and 1"),
+        ({"first_epsilon": 1.1}, "first_epsilon 1.1: must lie between 0 and 1"),
+        ({"last_epsilon": float("nan")}, "last_epsilon nan: must lie between 0 and 1"),
+        ({"longest_stretch": 0}, "longest_stretch 0: must be at least 1"),
     ],
 )
 def test_impossible_setting_is_one_clear_error(change, message):

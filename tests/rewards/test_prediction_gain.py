@@ -26,7 +26,7 @@ class NumberedModel(eqx.Module):
         return Seen(window=window, z_t=jnp.zeros(T + 1), b_t=jnp.zeros(T + 1), loss_tk=table)
 
 
-def test_copy_lags_one_or_two_updates_and_never_none():
+def test_copy_lags_one_or_two_updates_and_none_at_the_first_alone():
     """The learner's order: pay with model n, then update to n + 1, then `after_update` with the one that paid."""
     reward = make_reward("pg")
     window = random_window(jax.random.key(0), T=T)

@@ -19,7 +19,7 @@ def pay(params, memory, model, seen):
 
 
 def after_update(memory, model, step):
-    """Keeps the model that has just paid, on even steps: the copy lags by 1 or 2 updates, never 0."""
+    """Keeps the model that has just paid, on even steps: the copy lags by 1 or 2 updates (at the first by none)."""
     return jax.tree.map(lambda old, new: jnp.where(step % PERIOD == 0, new, old), memory, model)
 
 
