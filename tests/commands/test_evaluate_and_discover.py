@@ -12,6 +12,10 @@ from tiny_runs import TINY
 
 import ndigo
 from ndigo.cli import main
+from ndigo.commands.discover import closing
+from ndigo.experiments import find_experiment
+from ndigo.report.statistics import Estimate
+from ndigo.report.tables import Row
 
 # Experiment 1 with the smallest networks; shared by all tests here, because maps take long to compile.
 SMALL = {**TINY, "seeds": 1, "window": 100, "learner_steps": 4}
@@ -70,9 +74,32 @@ def test_discover_shows_the_shipped_agent_first_and_then_trains_one(exp1_run, tm
     for part, label in ((shipped, "ndigo-4, shipped"), (trained, "ndigo-4, yours")):
         labels = re.findall(r"^  (\S.*?)  +[\d.]+", part, re.MULTILINE)
         assert labels == ["random walker", label, "paper: random", "paper: ndigo-4"] * 2
+    assert re.search(
+        r"^In 1e-05 min it did not yet learn to find fixed: seen in \d+% of episodes, first at", trained, re.M
+    )
+    assert re.search(
+        r"^It knows the place to \d\.\d\d nats, where 3\.87 knows the room and 0 the cell\.", trained, re.M
+    )
     assert "curves: run/curves.png" in trained
     assert (tmp_path / "run" / "curves.png").stat().st_size > 10_000
     assert trained.endswith("to go on: ndigo train --resume run\n")
+
+
+def agent_row(first: Estimate, share: float, loss: float) -> Row:
+    values = {"first_visit": first, "frequency": Estimate(share, share, share), "discovery_loss": Estimate(loss, 0, 9)}
+    return Row("", "", {metric: {"fixed": estimate, "noise": Estimate(0, 0, 0)} for metric, estimate in values.items()})
+
+
+def test_discover_closes_with_what_was_learned_and_how_it_compares():
+    walker = agent_row(Estimate(320, 310, 330), 31, 0)
+    found = agent_row(Estimate(21.4, 18, 25), 99.6, 1.936)
+    assert closing(found, walker, find_experiment("exp1"), 5.0).startswith(
+        "In 5 min it learned to find fixed: seen in 100% of episodes, first at step 21 "
+        "(random walker: 31%, step 320).\n"
+        "It knows the place to 1.94 nats, where 3.87 knows the room and 0 the cell."
+    )
+    late = agent_row(Estimate(290, 260, 311), 40, 3.8)  # the intervals meet
+    assert "it did not yet learn to find fixed: seen in 40%" in closing(late, walker, find_experiment("exp1"), 5.0)
 
 
 @pytest.mark.parametrize(

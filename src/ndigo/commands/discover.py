@@ -15,7 +15,8 @@ from ndigo.commands.evaluate import basis, measure
 from ndigo.errors import NdigoError
 from ndigo.evaluation.random_walk import random_walk
 from ndigo.evaluation.visits import visits
-from ndigo.experiments import find_experiment
+from ndigo.experiments import Experiment, find_experiment
+from ndigo.report.comparisons import prior
 from ndigo.report.curves import draw_curves
 from ndigo.report.tables import Row, comparison, row
 from ndigo.storage.run_folder import RunFolder
@@ -69,10 +70,30 @@ def run(args: Arguments) -> None:
     rows = [walker, measure(trained, f"{REWARD}, yours", args.episodes, args.seed)]
     print(f"{run.path} at step {run.outcome.step:,}, {basis(trained, args.episodes)}\n")
     console.print(comparison(rows, experiment))
-    print("A located object pays nothing when it is seen again: look at the first visit and the discovery loss.")
+    print(closing(rows[1], walker, experiment, args.minutes))
     print(f"curves: {draw_curves([RunFolder(run.path)], run.path / 'curves.png')}")
     if run.outcome.why != "finished":
         print(f"to go on: ndigo train --resume {run.path}")
+
+
+def closing(mine: Row, walker: Row, experiment: Experiment, minutes: float) -> str:
+    """What was learned and how it compares, in plain words: means over the objects that the experiment is about.
+
+    It has learned to find them where even the late end of its interval is before the early end of the walker's.
+    """
+
+    def mean(row: Row, metric: str, end: str = "mean") -> float:
+        return float(np.mean([getattr(row.values[metric][name], end) for name in experiment.discovers]))
+
+    has_learned = mean(mine, "first_visit", "high") < mean(walker, "first_visit", "low")
+    what = " and ".join(experiment.discovers) if len(experiment.discovers) < 3 else "the objects"
+    return (
+        f"In {minutes:g} min it {'learned' if has_learned else 'did not yet learn'} to find {what}: "
+        f"seen in {mean(mine, 'frequency'):.0f}% of episodes, first at step {mean(mine, 'first_visit'):.0f} "
+        f"(random walker: {mean(walker, 'frequency'):.0f}%, step {mean(walker, 'first_visit'):.0f}).\n"
+        f"It knows the place to {mean(mine, 'discovery_loss'):.2f} nats, where {prior(experiment.name):.2f} knows the "
+        f"room and 0 the cell. A located object pays nothing, so its visits say little."
+    )
 
 
 def walker_row(args: Arguments) -> Row:
