@@ -1,37 +1,124 @@
-"""Bootstrap intervals against what is known of them."""
+"""Bootstrap intervals against enumeration by hand, and against what is known of them."""
+
+from itertools import product
+from statistics import NormalDist
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from ndigo.report.statistics import bootstrap, bootstrap_of, estimates
+from ndigo.report.statistics import (
+    bootstrap,
+    bootstrap_of,
+    estimates,
+    interval,
+    least,
+    mean_of,
+    most,
+    ratio,
+    resamples,
+)
+
+NORMAL = NormalDist()
 
 
-def test_the_mean_is_the_mean_and_lies_inside():
-    values = np.random.default_rng(1).normal(size=(10, 4))
-    mean, low, high = bootstrap(values)
-    np.testing.assert_allclose(mean, values.mean(axis=0))
-    assert (low < mean).all()
-    assert (mean < high).all()
+def draws(values):
+    """The mean of every ordered draw of as many values with replacement, all equally likely."""
+    return np.array([np.mean(draw) for draw in product(values, repeat=len(values))])
+
+
+def by_hand(theta, thetas, samples):
+    """The interval from a list of equally likely resampled values; `samples` has each sample's pulls on the value."""
+    k2 = sum(sum(u**2 for u in pulls) / len(pulls) / (len(pulls) - 1) for pulls in samples)
+    narrow = sum(sum(u**2 for u in pulls) / len(pulls) ** 2 for pulls in samples)
+    k3 = sum(sum(u**3 for u in pulls) / len(pulls) / (len(pulls) - 1) / (len(pulls) - 2) for pulls in samples)
+    welch = sum((sum(u**2 for u in p) / len(p) / (len(p) - 1)) ** 2 / (len(p) - 1) for p in samples)
+    z = stats.t.ppf(0.975, k2**2 / welch) * (k2 / narrow) ** 0.5
+    thetas = np.sort(thetas)
+    below, equal = np.mean(thetas < theta - 1e-9), np.mean(abs(thetas - theta) < 1e-9)
+    z0, a = NORMAL.inv_cdf(below + equal / 2), k3 / 6 / k2**1.5
+    levels = [NORMAL.cdf(z0 + (z0 + s) / (1 - a * (z0 + s))) for s in (-z, z)]
+    return [theta, *(thetas[min(int(np.ceil(level * len(thetas) - 1e-9)), len(thetas)) - 1] for level in levels)]
+
+
+def test_resamples_of_ten_are_all_compositions_of_ten_with_their_chances():
+    shares, chances = resamples(10)
+    assert shares.shape == (92378, 10)
+    assert len(np.unique(shares, axis=0)) == 92378
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert chances.sum() == pytest.approx(1)
+    # Seven of ten seeds alone: 0.7^10 of the draws.
+    assert chances[shares[:, 7:].sum(axis=1) == 0].sum() == pytest.approx(0.7**10)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0, 4.0, 8.0, 9.5], [0.0, 0.0, 0.0, 3.0, 7.0], [5.0, 1.0, 1.5, 2.0, 2.5]])
+def test_an_interval_is_that_of_every_ordered_draw(values):
+    expected = by_hand(np.mean(values), draws(values), [np.array(values) - np.mean(values)])
+    np.testing.assert_allclose(interval(mean_of(np.array(values))), expected)
+
+
+def test_a_difference_of_two_samples_is_that_of_every_pair_of_draws():
+    a, b = np.array([1.0, 2.0, 4.0, 9.0]), np.array([0.5, 0.5, 3.0])
+    found = interval(mean_of(a, "a") - mean_of(b, "b"))
+    pairs = np.subtract.outer(draws(a), draws(b)).ravel()
+    expected = by_hand(a.mean() - b.mean(), pairs, [a - a.mean(), b.mean() - b])
+    np.testing.assert_allclose(found, expected, atol=2e-4)  # 11 / 2^16
+
+
+def test_least_most_and_ratio_are_those_of_every_pair_of_draws():
+    a, b = np.array([2.0, 3.0, 5.0, 9.0]), np.array([3.0, 3.5, 6.0])
+    x, y = (x.ravel() for x in np.meshgrid(draws(a), draws(b)))
+    ours, theirs = mean_of(a, "a"), mean_of(b, "b")
+    mean_a, mean_b = a.mean(), b.mean()
+    alone = [b - mean_b, np.zeros(4)]
+    np.testing.assert_allclose(interval(least(ours, theirs)), by_hand(mean_b, np.minimum(x, y), alone), atol=2e-4)
+    np.testing.assert_allclose(
+        interval(most(ours, theirs)), by_hand(mean_a, np.maximum(x, y), [a - mean_a, np.zeros(3)]), atol=2e-4
+    )
+    pulls = [(a - mean_a) / mean_b, -(b - mean_b) * mean_a / mean_b**2]
+    np.testing.assert_allclose(interval(ratio(ours, theirs)), by_hand(mean_a / mean_b, x / y, pulls), rtol=2e-4)
+
+
+def test_seven_seeds_of_zero_leave_zero_inside_the_interval():
+    """A resample has no other in 2.8% of draws: more than any interval of 95% leaves out on one side."""
+    values = np.array([0.0] * 7 + [300.0, 350.0, 400.0])
+    assert interval(mean_of(values)).low == 0
+    assert interval(mean_of(values, "a") - mean_of(np.full(10, 19.2), "b")).low == pytest.approx(-19.2, abs=1e-2)
+
+
+def test_two_samples_of_equal_values_are_resampled_apart():
+    values = np.array([1.0, 2.0, 4.0])
+    apart = interval(mean_of(values, "a") - mean_of(values, "b"))
+    assert apart.low < -0.5
+    assert apart.high > 0.5
+    with pytest.raises(ValueError, match="share a sample"):
+        mean_of(values, "a") - mean_of(values, "a")
 
 
 def test_the_interval_of_many_normal_values_is_196_standard_errors_wide():
     values = np.random.default_rng(2).normal(3.0, 2.0, size=1000)
-    _, low, high = bootstrap(values)
+    mean, low, high = bootstrap(values)
     error = values.std() / np.sqrt(1000)
-    assert low == pytest.approx(values.mean() - 1.96 * error, abs=0.15 * error)
-    assert high == pytest.approx(values.mean() + 1.96 * error, abs=0.15 * error)
+    assert mean == values.mean()
+    assert low == pytest.approx(values.mean() - 1.96 * error, abs=0.1 * error)
+    assert high == pytest.approx(values.mean() + 1.96 * error, abs=0.1 * error)
 
 
-def test_intervals_of_ten_seeds_hold_the_truth_about_as_often_as_they_say():
-    """Percentile intervals of 10 values are known to be a little narrow: about 90%."""
-    values = np.random.default_rng(3).normal(size=(10, 2000))
-    _, low, high = bootstrap(values)
-    assert 0.86 < ((low < 0) & (high > 0)).mean() < 0.95
-
-
-def test_the_same_values_give_the_same_interval():
-    values = np.arange(7.0)
-    assert bootstrap(values) == bootstrap(values)
+@pytest.mark.parametrize(
+    ("draw", "mean", "covers", "misses"), [("normal", 0.0, 0.93, 0.15), ("lognormal", 0.5, 0.88, 0.21)]
+)
+def test_intervals_of_ten_seeds_hold_the_truth_as_often_as_the_docs_say(draw, mean, covers, misses):
+    """How often one holds the true mean, and how often an equal row's mean lies outside it."""
+    rng = np.random.default_rng(3)
+    true_mean = np.exp(mean) if draw == "lognormal" else mean
+    holds, outside = [], []
+    for _ in range(20):  # some at a time: every resample of every column takes memory
+        ours, theirs = getattr(rng, draw)(size=(2, 10, 40))
+        _, low, high = bootstrap(ours)
+        holds.append((low <= true_mean) & (true_mean <= high))
+        outside.append((theirs.mean(axis=0) < low) | (theirs.mean(axis=0) > high))
+    assert np.mean(holds) >= covers
+    assert np.mean(outside) == pytest.approx(misses, abs=0.03)
 
 
 def test_equal_values_have_an_interval_of_no_width_and_one_value_has_none():
@@ -39,21 +126,15 @@ def test_equal_values_have_an_interval_of_no_width_and_one_value_has_none():
     (only,) = estimates(np.array([[4.0]]))
     assert only.mean == 4.0
     assert np.isnan([only.low, only.high]).all()
+    assert np.isnan(interval(mean_of(np.array([4.0]), "a") - mean_of(np.arange(10.0), "b"))[1:]).all()
     assert estimates(np.zeros((3, 0))) == []
 
 
-@pytest.mark.parametrize(
-    ("draw", "mean", "covers", "misses"), [("normal", 0.0, 0.89, 0.23), ("lognormal", 0.5, 0.80, 0.30)]
-)
-def test_intervals_of_ten_seeds_are_as_narrow_as_the_docs_say(draw, mean, covers, misses):
-    """How often one holds the true mean, and how often an equal cell's mean lies outside it."""
-    rng = np.random.default_rng(1)
-    ours, theirs = getattr(rng, draw)(size=(2, 10, 4000))
-    true_mean = np.exp(mean) if draw == "lognormal" else mean
-    _, low, high = bootstrap(ours)
-    assert np.mean((low <= true_mean) & (true_mean <= high)) == pytest.approx(covers, abs=0.02)
-    outside = (theirs.mean(axis=0) < low) | (theirs.mean(axis=0) > high)
-    assert np.mean(outside) == pytest.approx(misses, abs=0.02)
+def test_every_column_is_a_mean_of_its_own():
+    values = np.random.default_rng(1).normal(size=(10, 2, 3))
+    found = np.array(bootstrap(values))
+    for i, j in product(range(2), range(3)):
+        np.testing.assert_allclose(found[:, i, j], interval(mean_of(values[:, i, j])))
 
 
 def test_a_resample_without_the_statistic_does_not_count():

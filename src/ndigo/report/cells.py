@@ -13,8 +13,8 @@ from ndigo.report.statistics import Estimate, estimates
 from ndigo.report.tables import HEADINGS
 from ndigo.storage.cells import CellFolder, load_cell
 
-# Of two equal cells of ten normal seeds, the one's mean is outside the other's bootstrap interval in 23% of draws.
-BY_CHANCE = "by chance alone about one in five would"
+# Of two equal cells of ten normal seeds, the one's mean is outside the other's interval in 15% of draws.
+BY_CHANCE = "by chance alone about one in six would"
 METRICS = ("visits", "first_visit", "frequency", "discovery_loss")
 
 

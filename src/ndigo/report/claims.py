@@ -1,7 +1,7 @@
 """What the paper says, tested: a claim is a sentence, the cells it needs, and comparisons that decide it.
 
 A comparison asks whether a quantity lies on the claimed side of a bound. Quantities are means over seeds, and their
-differences and ratios; each has a 95% bootstrap interval, seeds resampled within each cell, cells apart.
+differences and ratios; each has the 95% interval of `statistics`, seeds resampled within each cell, cells apart.
 
     supported     the whole interval lies on the claimed side
     contradicted  the whole interval lies on the other
@@ -23,21 +23,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Literal
 
-import numpy as np
-
-from ndigo.experiments.plan import CELLS, Cell
-from ndigo.report.cells import Cells, Measured
-from ndigo.report.statistics import LEVEL, RESAMPLES, Estimate
+from ndigo.experiments.plan import Cell
+from ndigo.report.cells import Cells
+from ndigo.report.statistics import Estimate, Resampled, interval
 
 Status = Literal["supported", "contradicted", "undecided"]
 Verdict = Literal["holds", "holds in part", "does not hold", "undecided", "cells missing"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "holds in part", "does not hold", "undecided", "cells missing")
-
-Quantity = (
-    np.ndarray
-)  # [1 + RESAMPLES]: the figure, then what it is in every resample; NaN there where one seed has none
 
 
 @dataclass(frozen=True)
@@ -100,22 +95,8 @@ def decide(parts: Sequence[Part], is_of_most: bool = False) -> Verdict:
     return "does not hold" if contradicted else "undecided"
 
 
-def quantity(cell: Measured, per_seed: np.ndarray) -> Quantity:
-    """The mean over seeds, and over resampled seeds: the same seeds for every number of a cell."""
-    if len(per_seed) < 2:
-        return np.concatenate([[per_seed.mean()], np.full(RESAMPLES, np.nan)])
-    generator = np.random.default_rng([0, CELLS.index(cell.cell)])
-    draws = generator.integers(0, len(per_seed), size=(RESAMPLES, len(per_seed)))
-    return np.concatenate([[per_seed.mean()], per_seed[draws].mean(axis=1)])
-
-
-def interval(q: Quantity) -> Estimate:
-    low, high = np.quantile(q[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Estimate(float(q[0]), float(low), float(high))
-
-
 def above(
-    text: str, q: Quantity, bound: float, cells: Sequence[Cell], *, figures: str = "", is_essential: bool = False
+    text: str, q: Resampled, bound: float, cells: Sequence[Cell], *, figures: str = "", is_essential: bool = False
 ) -> Part:
     """Claims q > bound."""
     estimate = interval(q)
@@ -125,7 +106,7 @@ def above(
 
 
 def below(
-    text: str, q: Quantity, bound: float, cells: Sequence[Cell], *, figures: str = "", is_essential: bool = False
+    text: str, q: Resampled, bound: float, cells: Sequence[Cell], *, figures: str = "", is_essential: bool = False
 ) -> Part:
     """Claims q < bound."""
     estimate = interval(q)
@@ -133,16 +114,16 @@ def below(
     return Part(text, figures, estimate, status, tuple(cells), is_essential)
 
 
-def less(text: str, a: Quantity, b: Quantity, cells: Sequence[Cell], *, is_essential: bool = False) -> Part:
+def less(text: str, a: Resampled, b: Resampled, cells: Sequence[Cell], *, is_essential: bool = False) -> Part:
     """Claims a < b; the estimate is of b - a."""
     return above(text, b - a, 0.0, cells, figures=_against(a, b), is_essential=is_essential)
 
 
-def no_difference(text: str, a: Quantity, b: Quantity, cells: Sequence[Cell]) -> Part:
+def no_difference(text: str, a: Resampled, b: Resampled, cells: Sequence[Cell]) -> Part:
     """Claims that the interval of b - a holds 0; few seeds make that easy. One clear difference denies it."""
     estimate = interval(b - a)
     status: Status = "undecided"
-    if not np.isnan(estimate.low):
+    if not isnan(estimate.low):
         status = "supported" if estimate.low <= 0 <= estimate.high else "contradicted"
     return Part(text, _against(a, b), estimate, status, tuple(cells), is_essential=True)
 
@@ -151,8 +132,8 @@ def count(judged: Sequence[Judged]) -> Mapping[Verdict, int]:
     return {verdict: sum(one.verdict == verdict for one in judged) for verdict in VERDICTS}
 
 
-def _against(a: Quantity, b: Quantity) -> str:
-    return f"{a[0]:.3g} against {b[0]:.3g}, difference"
+def _against(a: Resampled, b: Resampled) -> str:
+    return f"{a.value:.3g} against {b.value:.3g}, difference"
 
 
 def _evidence(parts: Sequence[Part], cells: Cells) -> tuple[str, ...]:

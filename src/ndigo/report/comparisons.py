@@ -15,7 +15,9 @@ import numpy as np
 from ndigo.experiments import find_experiment
 from ndigo.experiments.plan import Cell
 from ndigo.report.cells import Cells
-from ndigo.report.claims import Part, Quantity, above, below, less, no_difference, quantity
+from ndigo.report.claims import Part, above, below, less, no_difference
+from ndigo.report.statistics import Resampled, least, mean_of, most, ratio
+from ndigo.worlds.grid_world import start_cells
 
 BASELINES = ("random", "pe", "pg", "icm")
 INFORMED = ("pe", "pg", "icm")  # the baselines that seek information
@@ -39,22 +41,22 @@ def variants(experiment: str) -> tuple[str, ...]:
 
 
 def prior(experiment: str) -> float:
-    """The loss of one who knows every object's rooms and nothing else, averaged as the experiment's curve."""
+    """The loss of one who knows where every object may start and nothing else, averaged as the experiment's curve."""
     found = find_experiment(experiment)
-    assert found.world.grid is not None
-    rooms = {o.name: o.rooms for o in found.world.grid.objects}
-    cells_of_room = found.world.grid.layout.cells_of
-    return float(np.mean([log(sum(len(cells_of_room(room)) for room in rooms[name])) for name in found.discovers]))
+    grid = found.world.grid
+    assert grid is not None
+    num_cells = {o.name: len(start_cells(grid.layout, o)) for o in grid.objects}
+    return float(np.mean([log(num_cells[name]) for name in found.discovers]))
 
 
-def loss(c: Cells, experiment: str, reward: str) -> Quantity:
+def loss(c: Cells, experiment: str, reward: str) -> Resampled:
     cell = c[Cell(experiment, reward)]
-    return quantity(cell, cell.discovery_loss())
+    return mean_of(cell.discovery_loss(), cell.cell)
 
 
-def seen(c: Cells, experiment: str, reward: str, metric: str, name: str) -> Quantity:
+def seen(c: Cells, experiment: str, reward: str, metric: str, name: str) -> Resampled:
     cell = c[Cell(experiment, reward)]
-    return quantity(cell, cell.per_seed(metric, name))
+    return mean_of(cell.per_seed(metric, name), cell.cell)
 
 
 def lower_loss(experiment: str, first: Sequence[str], second: Sequence[str]) -> Compare:
@@ -93,9 +95,10 @@ def every(*compares: Compare) -> Compare:
     return lambda c: [part for compare in compares for part in compare(c)]
 
 
-def ratio(c: Cells, experiment: str, worse: str, better: str) -> tuple[Quantity, dict[str, Any]]:
+def loss_ratio(c: Cells, experiment: str, worse: str, better: str) -> tuple[Resampled, dict[str, Any]]:
     a, b = loss(c, experiment, worse), loss(c, experiment, better)
-    return a / b, {"cells": cells_of(experiment, worse, better), "figures": f"{a[0]:.3g} over {b[0]:.3g}, ratio"}
+    figures = f"{a.value:.3g} over {b.value:.3g}, ratio"
+    return ratio(a, b), {"cells": cells_of(experiment, worse, better), "figures": figures}
 
 
 def discovers(experiment: str, reward: str, *, is_said: bool = True, is_essential: bool = False) -> Compare:
@@ -127,8 +130,8 @@ def best_beats(experiment: str, rivals: Sequence[str]) -> Compare:
 
     def compare(c: Cells) -> list[Part]:
         names = variants(experiment)
-        ours = np.min([loss(c, experiment, reward) for reward in names], axis=0)
-        theirs = np.min([loss(c, experiment, reward) for reward in rivals], axis=0)
+        ours = least(*(loss(c, experiment, reward) for reward in names))
+        theirs = least(*(loss(c, experiment, reward) for reward in rivals))
         text = f"{experiment}: least loss of an NDIGO below the baselines' least"
         return [less(text, ours, theirs, cells_of(experiment, *names, *rivals))]
 
@@ -141,20 +144,23 @@ def leaves_noise(experiment: str, rewards: Sequence[str]) -> Compare:
 
 def pe_is_paid_by_noise(c: Cells) -> list[Part]:
     cell = c[Cell("exp1", "pe")]
-    split = {name: quantity(cell, cell.reward_c[-1][:, i]) for i, name in enumerate(cell.channels)}
-    return [
-        less(f"pe is paid less for {name} than for the noise", split[name], split["noise"], [cell.cell])
-        for name in ("walls", "fixed")
-    ]
+    paid = {name: cell.reward_c[-1][:, i] for i, name in enumerate(cell.channels)}
+    parts = []
+    for name in ("walls", "fixed"):
+        # Both of one seed: resampled together.
+        q = mean_of(paid["noise"] - paid[name], cell.cell)
+        figures = f"{paid[name].mean():.3g} against {paid['noise'].mean():.3g}, difference"
+        parts.append(above(f"pe is paid less for {name} than for the noise", q, 0.0, [cell.cell], figures=figures))
+    return parts
 
 
 def order_of_magnitude(c: Cells) -> list[Part]:
-    q, more = ratio(c, "exp1", "icm", "ndigo-4")
+    q, more = loss_ratio(c, "exp1", "icm", "ndigo-4")
     return [above("loss of icm over ndigo-4's: more than 10", q, 10.0, **more)]
 
 
 def less_than_twice(c: Cells) -> list[Part]:
-    q, more = ratio(c, "exp2", "icm", "ndigo-4")
+    q, more = loss_ratio(c, "exp2", "icm", "ndigo-4")
     return [
         above("loss of icm over ndigo-4's: more than 1", q, 1.0, is_essential=True, **more),
         below("loss of icm over ndigo-4's: less than 2", q, 2.0, is_essential=True, **more),
@@ -169,14 +175,14 @@ def no_variant_differs(c: Cells) -> list[Part]:
     ]
 
 
-def known_after(c: Cells, experiment: str, reward: str, name: str, ages: slice) -> Quantity:
+def known_after(c: Cells, experiment: str, reward: str, name: str, ages: slice) -> Resampled:
     """The loss at steps that come so long after the object was last seen."""
     cell = c[Cell(experiment, reward)]
     i = cell.objects.index(name)
     steps = cell.tracking_steps[:, i, ages]
     per_seed = (cell.tracking_loss[:, i, ages] * steps).sum(axis=1) / np.maximum(steps.sum(axis=1), 1)
     # A seed that never saw the object has no such step; it knows what one knows who never looked.
-    return quantity(cell, np.where(steps.sum(axis=1) > 0, per_seed, prior(experiment)))
+    return mean_of(np.where(steps.sum(axis=1) > 0, per_seed, prior(experiment)), cell.cell)
 
 
 def uncertainty_vanishes(c: Cells) -> list[Part]:
@@ -199,12 +205,12 @@ def still_tracked(c: Cells) -> list[Part]:
 
 def best_visits_in_exp3(c: Cells) -> list[Part]:
     parts = []
-    for metric, name, best in (("visits", "upper", max), ("first_visit", "upper", min), ("first_visit", "lower", min)):
-        extreme = np.max if best is max else np.min
-        ours = extreme([seen(c, "exp3", reward, metric, name) for reward in NDIGO], axis=0)
+    asked = (("visits", "upper", most), ("first_visit", "upper", least), ("first_visit", "lower", least))
+    for metric, name, best in asked:
+        ours = best(*(seen(c, "exp3", reward, metric, name) for reward in NDIGO))
         for rival in BASELINES:
             theirs = seen(c, "exp3", rival, metric, name)
-            pair = (theirs, ours) if best is max else (ours, theirs)
+            pair = (theirs, ours) if best is most else (ours, theirs)
             text = f"{metric.replace('_', ' ')} of {name}: the best NDIGO better than {rival}"
             parts.append(less(text, *pair, cells_of("exp3", *NDIGO, rival)))
     return parts + ordered("exp3", "visits", "lower", [r for r in (*NDIGO, "pe") if r != "icm"], ["icm"])(c)

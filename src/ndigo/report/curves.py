@@ -20,6 +20,7 @@ from ndigo.experiments import experiment_of
 from ndigo.report.learning_curves import INK, STYLE
 from ndigo.report.statistics import bootstrap
 from ndigo.storage.run_folder import RunFolder
+from ndigo.worlds.grid_world import start_cells
 
 BINARY_COLOUR = "0.55"
 COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8e5ea2", "#e08e0b", "#17a2a2")
@@ -119,7 +120,7 @@ def _reference_levels(axis: Axes, settings: dict[str, Any]) -> None:
     if experiment is None or experiment.world.grid is None:
         return
     grid = experiment.world.grid
-    levels = {sum(len(grid.layout.cells_of(room)) for room in o.rooms) for o in grid.objects}
+    levels = {len(start_cells(grid.layout, o)) for o in grid.objects}
     for cells in sorted(levels):
         axis.axhline(log(cells), color="0.7", linewidth=0.8, linestyle=":")
         axis.annotate(

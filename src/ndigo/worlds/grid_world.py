@@ -168,11 +168,12 @@ def _check_objects(layout: Layout, objects: Sequence[Object]) -> None:
             holder[room] = o.name
             if len(layout.cells_of(room)) < KINDS[o.kind].min_cells:
                 raise NdigoError(f"room {room!r} is too small for a {o.kind} object: needs {KINDS[o.kind].min_cells}")
-        if not _start_cells(layout, o):
+        if not start_cells(layout, o):
             raise NdigoError(f"object {o.name!r} has no free cell to start from in {', '.join(o.rooms)}")
 
 
-def _start_cells(layout: Layout, o: Object) -> list[tuple[int, int]]:
+def start_cells(layout: Layout, o: Object) -> list[tuple[int, int]]:
+    """Where the object may be at reset."""
     return [
         cell
         for room in o.rooms
@@ -195,7 +196,7 @@ def _places_of(layout: Layout, o: Object, stride: int) -> Places:
                 if (r + dr, c + dc) in room:
                     neighbour[cell, d] = cell + dr * stride + dc
     return Places(
-        start_cells=jnp.array([r * stride + c for r, c in _start_cells(layout, o)], jnp.int32),
+        start_cells=jnp.array([r * stride + c for r, c in start_cells(layout, o)], jnp.int32),
         cells=jnp.asarray(cells),
         sizes=jnp.array([len(room) for room in rooms], jnp.int32),
         room_of=jnp.asarray(room_of),
