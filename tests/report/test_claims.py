@@ -151,10 +151,11 @@ def test_a_coarser_grid_leaves_every_comparison_as_it_is(monkeypatch):
         return dataclasses.replace(made, final=final)
 
     cells = {cell: noisy(cell) for cell in CELLS}
+    claims = [claim for claim in CLAIMS if claim.name.startswith(("exp1", "exp3"))]
     found = []
     for grid in (statistics.GRID, statistics.GRID // 8):
         monkeypatch.setattr(statistics, "GRID", grid)
-        found.append([part.status for claim in CLAIMS for part in judge(claim, cells).parts])
+        found.append([part.status for claim in claims for part in judge(claim, cells).parts])
     assert found[0] == found[1]
     assert set(found[0]) == {"supported", "contradicted", "undecided"}
 

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ndigo.agent import window_starts
 from ndigo.errors import NdigoError
 from ndigo.rewards import make_ndigo, make_reward, ndigo_reward
 from ndigo.rewards.ndigo import is_paid
@@ -73,16 +74,28 @@ def test_windows_of_a_batch_are_known_each_by_its_own_start():
 
 
 @pytest.mark.parametrize("H", HORIZONS)
-def test_windows_together_pay_an_episode_once(H):
-    """What every window knows agrees with the whole episode's rewards; unknown steps are those without a pair."""
-    S, T = 30, 12
+def test_windows_together_pay_an_episode_but_for_the_first_steps_of_a_window_that_no_other_holds(H):
+    """What a window knows is the whole episode's reward; a step is paid by a window that began H before it, or at 0."""
+    S, T, starts = 30, 12, (0, 12, 18)
     loss_tk = index_table(S, 11)
     whole = np.asarray(ndigo_reward(jnp.asarray(loss_tk), H))
-    for start in (0, 12, 18):
+    is_paid_somewhere = np.zeros(S, bool)
+    for start in starts:
         window = np.where(np.arange(T)[:, None] + np.arange(1, 12) <= T, loss_tk[start : start + T], 0)
         r_t = np.asarray(ndigo_reward(jnp.asarray(window), H))
         known = np.asarray(is_paid(T, H, jnp.int32(start)))
         np.testing.assert_array_equal(r_t[known], whole[start : start + T][known])
+        is_paid_somewhere[start : start + T] |= known
+    began = [[t - s for s in starts if s <= t < s + T and (s == 0 or t - s >= H)] for t in range(S)]
+    np.testing.assert_array_equal(is_paid_somewhere, [bool(ago) for ago in began])
+    assert not is_paid_somewhere[12 : 12 + min(H, 6)].any()  # the second window's first steps, before the third begins
+
+
+@pytest.mark.parametrize(("H", "percent"), [(1, 0.75), (2, 1.5), (4, 3.0), (5, 3.75), (10, 7.5)])
+def test_share_of_an_episode_that_no_window_pays_is_as_the_docs_say(H, percent):
+    starts = window_starts(400, 100)
+    unknown = sum(int((~np.asarray(is_paid(100, H, jnp.int32(start)))).sum()) for start in starts)
+    assert 100 * unknown / 400 == percent
 
 
 @pytest.mark.parametrize("H", HORIZONS)
