@@ -15,9 +15,10 @@ from typing import Any
 import jax
 
 from ndigo.compile_cache import keep_compiled_programs
+from ndigo.evaluation.audit import seeker_of
 from ndigo.evaluation.visits import in_view, visits
 from ndigo.experiments import EXPERIMENTS, Experiment, find_experiment
-from ndigo.oracle import ReferenceAgent, greedy, knowledge, make_filter, planner, play, search_path
+from ndigo.oracle import ReferenceAgent, greedy, knowledge, make_filter, planner, play, random_walker, search_path
 from ndigo.report.references import FOLDER
 from ndigo.report.statistics import Estimate, estimates
 
@@ -46,8 +47,8 @@ def main() -> None:
 def measure(experiment: Experiment, num_episodes: int) -> list[dict[str, Any]]:
     """One row an agent: its label and `values[metric][object]`, each [mean, low, high] or [exact]."""
     world = experiment.world
-    agents = [greedy(world), planner(world)]
-    return [*search_rows(experiment), *(play_row(experiment, agent, num_episodes) for agent in agents)]
+    walker, *others = (play_row(experiment, make(world), num_episodes) for make in (random_walker, greedy, planner))
+    return [walker, *search_rows(experiment), seeker_row(experiment, num_episodes), *others]
 
 
 def search_rows(experiment: Experiment) -> list[dict[str, Any]]:
@@ -58,6 +59,16 @@ def search_rows(experiment: Experiment) -> list[dict[str, Any]]:
     first = {name: [round(path.expected_first_visit, 3)] for name, path in paths.items()}
     is_proven = {name: path.is_proven for name, path in paths.items()}
     return [{"label": "search", "values": {"first_visit": first}, "is_proven": is_proven}] if still else []
+
+
+def seeker_row(experiment: Experiment, num_episodes: int) -> dict[str, Any]:
+    """For each object the agent that goes and looks for it, and stays where it finds one that stays."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for name in experiment.world.objects:
+        found = play_row(experiment, seeker_of(experiment.world, name), num_episodes)["values"]
+        for metric, by_object in found.items():
+            values.setdefault(metric, {})[name] = by_object[name]
+    return {"label": "seeker", "values": values}
 
 
 def play_row(experiment: Experiment, agent: ReferenceAgent, num_episodes: int) -> dict[str, Any]:

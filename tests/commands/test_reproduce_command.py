@@ -107,10 +107,10 @@ def test_a_trial_is_marked_and_counts_as_no_cell(small_recipe, tmp_path, capsys)
 
 def test_means_outside_the_shipped_interval_are_named(tmp_path, capsys):
     shipped = measured(CELL, make_up(tmp_path / "a", CELL, lambda metric, name: 100.0 if metric == "visits" else None))
-    # Ten seeds evenly between 99 and 101: their mean's interval is 99.6 to 100.4.
+    # Ten seeds evenly between 99 and 101: their mean's interval is 99.53 to 100.5.
     new = measured(CELL, make_up(tmp_path / "b", CELL, lambda metric, name: 100.3 if name == "fixed" else 100.6))
     text = compared(new, shipped)
-    assert "visits of noise: 100.6, shipped 100 (99.6 to 100.4)" in text
+    assert "visits of noise: 100.6, shipped 100 (99.53 to 100.5)" in text
     assert "visits of fixed: 100.3" not in text
     assert "by chance alone" in text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -57,19 +58,25 @@ def test_every_printed_number_stands_in_a_table_beside_its_cell(cells):
         111
     )
     assert ours["Experiment 5: The maze (% seen)", "ndigo-1", "% seen: movable"].mean == pytest.approx(50)
-    assert len(ours) == 5 + 5 + (5 + 1) + 5  # of the cells that are there and of no other
+    assert len(ours) == 6 + 6 + (5 + 2) + 5  # of the cells that are there and of no other
+    worst = {table.rows[-1][1][-1].note for table in tables if table.rows[-1][0] == "ndigo-4"}
+    assert worst == {"0% seen", ""}  # missing ones have none
 
 
 def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(cells, tmp_path, capsys):
     assert main(["report", "--paper", "--cells", str(cells), "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^ ndigo-4 +111 +111 +22.0 +22.0 +4.00", out, re.MULTILINE)
-    assert "paper     300.4±22.2     1.4±1.2      40.8±9.7    330.7±47.4" in out
+    assert re.search(r"^ paper +300.4±22.2 +1.4±1.2 +40.8±9.7 +330.7±47.4", out, re.MULTILINE)
     assert out.count("cells missing: ") == len(CLAIMS) - 1  # one needs no other cell
     assert "3 of 36 cells are there" in out
     assert '20. holds: "still it can track the dynamics' in out
-    names = ["exp1-discovery-loss", "exp3-discovery-loss", "exp3-tracking", "exp5-discovery-loss"]
+    names = ["exp1-discovery-loss", "exp3-discovery-loss", "exp3-tracking", "exp5-discovery-loss", "scores"]
     assert sorted(path.stem for path in tmp_path.glob("*.png")) == names
+    assert json.loads((tmp_path / "scores.json").read_text())["tasks"] == {
+        "ndigo-1": ["exp3", "exp5"],
+        "ndigo-4": ["exp1"],
+    }
     blue = abs(imread(tmp_path / "exp1-discovery-loss.png")[..., :3] * 255 - (0x3D, 0x86, 0xD6)).max(axis=-1) <= 2
     assert blue.sum() > 200  # ndigo-4's line
 

@@ -92,7 +92,7 @@ def test_two_samples_of_equal_values_are_resampled_apart():
     assert apart.low < -0.5
     assert apart.high > 0.5
     with pytest.raises(ValueError, match="share a sample"):
-        mean_of(values, "a") - mean_of(values, "a")
+        _ = mean_of(values, "a") - mean_of(values, "a")
 
 
 def test_the_interval_of_many_normal_values_is_196_standard_errors_wide():

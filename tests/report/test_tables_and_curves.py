@@ -95,7 +95,7 @@ def test_reference_agents_stand_under_a_line_for_the_objects_they_say_something_
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS.keys())
 def test_shipped_reference_agents_have_every_column_of_every_object(experiment):
     made = {row.label: row.values for row in reference_rows(experiment)}
-    assert {"greedy"} <= set(made) <= {"search", "greedy", "planner"}
+    assert {"random", "seeker", "greedy"} <= set(made) <= {"random", "search", "seeker", "greedy", "planner"}
     still = [thing.name for thing in experiment.world.grid.objects if thing.kind == "fixed"]
     assert list(made.pop("search", {"first_visit": {}})["first_visit"]) == still
     for values in made.values():

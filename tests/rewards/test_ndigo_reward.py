@@ -74,7 +74,7 @@ def test_windows_of_a_batch_are_known_each_by_its_own_start():
 
 
 @pytest.mark.parametrize("H", HORIZONS)
-def test_windows_together_pay_an_episode_but_for_the_first_steps_of_a_window_that_no_other_holds(H):
+def test_windows_together_pay_all_but_the_first_steps_of_windows(H):
     """What a window knows is the whole episode's reward; a step is paid by a window that began H before it, or at 0."""
     S, T, starts = 30, 12, (0, 12, 18)
     loss_tk = index_table(S, 11)

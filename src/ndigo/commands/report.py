@@ -23,6 +23,7 @@ from ndigo.report.page import Section, claims_section, figures_section, page, pl
 from ndigo.report.paper_claims import CLAIMS
 from ndigo.report.paper_tables import PaperTable, as_rich, paper_tables, table_of
 from ndigo.report.references import reference_rows
+from ndigo.report.scores import Scores, as_json, scores, scores_figure
 from ndigo.report.state import part_text, summary, write_docs
 from ndigo.report.tables import Row, comparison, experiment_of_run, row
 from ndigo.storage.cells import is_cell
@@ -125,9 +126,12 @@ def _report_paper(args: Arguments) -> None:
         print()
     print(summary(cells, judged))
     out = args.out or Path("runs/paper")
-    drawn = _figures(cells)
+    found = scores(cells)
+    drawn = _figures(cells, found)
     if drawn:
         make_folder(out)
+        write_whole(out / "scores.json", as_json(found).encode())
+        print(f"normalised scores, as rliable loads them: {out / 'scores.json'}")
     figures = []
     for name, caption, figure in drawn:
         print(f"{caption}: {save_png(figure, out / f'{name}.png')}")
@@ -159,7 +163,7 @@ def _claim_text(number: int, judged: Judged) -> str:
     return "\n".join(lines)
 
 
-def _figures(cells: Cells) -> list[tuple[str, str, Figure]]:
+def _figures(cells: Cells, found: Scores) -> list[tuple[str, str, Figure]]:
     """(name, caption, figure) of each that has a cell."""
     planned: list[tuple[str, str, Callable[[], Figure | None]]] = []
     for name, experiment in EXPERIMENTS.items():
@@ -168,6 +172,7 @@ def _figures(cells: Cells) -> list[tuple[str, str, Figure]]:
         planned.append((f"{name}-discovery-loss", caption, lambda e=experiment: discovery_figure(e, cells)))
     caption = "Experiment 3: discovery loss of the bouncing objects by the steps since each was last seen"
     planned.append((f"{TRACKS}-tracking", caption, lambda: tracking_figure(EXPERIMENTS[TRACKS], cells)))
+    planned.append(("scores", "All experiments: normalised score of every reward", lambda: scores_figure(found)))
     drawn = [(name, caption, draw()) for name, caption, draw in planned]
     return [(name, caption, figure) for name, caption, figure in drawn if figure is not None]
 

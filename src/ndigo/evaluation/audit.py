@@ -102,15 +102,25 @@ def judge_seekers(
         return lax.map(lambda key: judge(mind, play(world, agent, key)), keys, batch_size=AT_ONCE)
 
     found = {}
-    assert world.grid is not None
-    for i, thing in enumerate(world.grid.objects):
-        path = np.zeros(world.num_steps, np.int32)  # then stay
-        actions = seek_path(world, thing.name)[: world.num_steps]
-        path[: len(actions)] = actions
-        stops_at = 1 + i if thing.kind == "fixed" else 0
-        per_mind = [jax.device_get(run(mind, jnp.asarray(path), jnp.int32(stops_at))) for mind in minds or [None]]
-        found[thing.name] = _stacked(per_mind)
+    for name in world.objects:
+        plan = _plan(world, name)
+        found[name] = _stacked([jax.device_get(run(mind, *plan)) for mind in minds or [None]])
     return found
+
+
+def seeker_of(world: World, name: str) -> ReferenceAgent:
+    """Goes and looks for the object, and does nothing else."""
+    return seeker(*_plan(world, name))
+
+
+def _plan(world: World, name: str) -> tuple[Int[Array, " S"], Int[Array, ""]]:
+    """The seeker's path, then stay; and the channel at whose sight it stays for good, 0 where the object moves."""
+    assert world.grid is not None
+    index = world.objects.index(name)
+    path = np.zeros(world.num_steps, np.int32)
+    actions = seek_path(world, name)[: world.num_steps]
+    path[: len(actions)] = actions
+    return jnp.asarray(path), jnp.int32(1 + index if world.grid.objects[index].kind == "fixed" else 0)
 
 
 def seeker(path: Int[Array, " S"], stops_at: Int[Array, ""]) -> ReferenceAgent:

@@ -34,7 +34,7 @@ COLOURS = {
     "ndigo-1": "#5fb3a1",
     "ndigo-2": "#3fa34d",
     "ndigo-4": "#3d86d6",
-    "ndigo-5": "#3d86d6",
+    "ndigo-5": "#2f6f9f",
     "ndigo-10": "#8466d8",
 }
 INK = "#010203"  # stands for the colour of the page's text

@@ -51,8 +51,9 @@ def page(title: str, lead: str, sections: Sequence[Section], shared: str = "") -
 
 def tables_section(tables: Sequence[PaperTable]) -> Section:
     note = (
-        '<p class="soft">Mean over seeds, and 95% bootstrap interval. Beneath, in small: mean ± spread as the paper '
-        "prints them.</p>"
+        '<p class="soft">Mean over seeds, and 95% bootstrap interval. Worst seed: the greatest discovery loss, and '
+        "the least share of episodes that see the objects. Beneath, in small: mean ± spread as the paper prints "
+        "them.</p>"
     )
     return Section("tables", "Tables", note + "".join(map(_table, tables)))
 
@@ -106,7 +107,8 @@ def _entry(entry: Entry) -> str:
     if entry.ours is None:
         return f'<td><span class="missing">missing</span>{paper}</td>'
     mean, low, high = (number(x) for x in entry.ours)
-    interval = "" if "nan" in (low, high) or low == high else f' <span class="interval">{low} to {high}</span>'
+    range_ = entry.note or ("" if "nan" in (low, high) or low == high else f"{low} to {high}")
+    interval = f' <span class="interval">{escape(range_)}</span>' if range_ else ""
     return f"<td><b>{mean}</b>{interval}{paper}</td>"
 
 

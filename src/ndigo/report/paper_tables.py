@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, nan
 
 from rich import box
 from rich.table import Table
 
 from ndigo.experiments import EXPERIMENTS, Experiment
 from ndigo.experiments.plan import Cell
-from ndigo.report.cells import Cells
+from ndigo.report.cells import Cells, Measured
 from ndigo.report.paper import PAPER, Metric, printed
 from ndigo.report.statistics import Estimate, estimates
 from ndigo.report.tables import HEADINGS, Row
 
 MISSING = "missing"
+OWN_COLUMNS = ["discovery loss", "worst seed"]  # of the objects to discover
 PLACES = {
     "exp1": "paper: Table 1",
     "exp2": "paper: Table 2, and the appendix with all baselines",
@@ -36,6 +37,7 @@ class Entry:
 
     ours: Estimate | None
     paper: str = ""  # a dash stands for a room that the paper's agent never visits
+    note: str = ""  # stands where an interval would
 
 
 @dataclass(frozen=True)
@@ -70,15 +72,23 @@ def _paper_table(experiment: Experiment, metrics: Sequence[Metric], cells: Cells
                 ours = None if cell is None else estimates(cell.per_seed(metric, name)[:, None])[0]
                 entries.append(Entry(ours, paper_text(experiment.name, metric, reward, name)))
         if has_loss:
-            known = None if cell is None else estimates(cell.discovery_loss()[:, None])[0]
-            entries.append(Entry(known))
+            entries += _own_entries(cell)
         rows.append((reward, tuple(entries)))
     title = f"Experiment {experiment.name[-1]}: {experiment.title}"
     if len(PAPER[experiment.name]) > len(metrics):
         title += f" ({HEADINGS[metrics[0]]})"
     if has_loss:
-        columns.append("discovery loss")
+        columns += OWN_COLUMNS
     return PaperTable(title, PLACES[experiment.name], tuple(columns), tuple(rows))
+
+
+def _own_entries(cell: Measured | None) -> list[Entry]:
+    """What the paper does not print: the discovery loss, and the tail that a mean hides."""
+    if cell is None:
+        return [Entry(None)] * len(OWN_COLUMNS)
+    loss, seen = cell.discovery_loss(), cell.per_seed("frequency", *cell.discovers)
+    worst = Estimate(float(loss.max()), nan, nan)
+    return [Entry(estimates(loss[:, None])[0]), Entry(worst, note=f"{seen.min():.0f}% seen")]
 
 
 def table_of(title: str, rows: Sequence[Row], experiment: Experiment | None) -> PaperTable:
@@ -108,6 +118,8 @@ def ours_text(entry: Entry) -> str:
     if entry.ours is None:
         return MISSING
     mean, low, high = (number(x) for x in entry.ours)
+    if entry.note:
+        return f"{mean}, {entry.note}"
     return mean if isnan(entry.ours.low) or low == high else f"{mean} ({low} to {high})"
 
 
@@ -125,7 +137,8 @@ def number(x: float) -> str:
 
 def as_rich(table: PaperTable) -> Table:
     """Ours, its interval, and the paper's, one beneath the other: a terminal of 80 columns holds six."""
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{table.title} ({table.place})", title_justify="left")
+    title = f"{table.title} ({table.place})"
+    drawn = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, title=title, title_justify="left")
     drawn.add_column("")
     for column in table.columns:
         drawn.add_column(column.replace(": ", "\n"), justify="right")
@@ -139,7 +152,7 @@ def _in_three_lines(entry: Entry) -> str:
     if entry.ours is None:
         return f"[dim]{MISSING}\n\n{paper}"
     mean, low, high = (number(x) for x in entry.ours)
-    return f"{mean}\n[dim]{'' if isnan(entry.ours.low) else f'{low}-{high}'}\n{paper}"
+    return f"{mean}\n[dim]{entry.note if isnan(entry.ours.low) else f'{low}-{high}'}\n{paper}"
 
 
 def as_markdown(table: PaperTable) -> str:
