@@ -28,7 +28,7 @@ from matplotlib.ticker import LogLocator
 from ndigo.agent import Rows
 from ndigo.api import default_preset
 from ndigo.config import Config, preset
-from ndigo.experiments import EXPERIMENTS
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import make_reward
 from ndigo.training.learner import LearnerState
 from ndigo.training.timing import timed

@@ -25,11 +25,11 @@ from jaxtyping import Array
 from ndigo.agent import unpack
 from ndigo.api import load_trained
 from ndigo.evaluation.glass_box import Probe, discovery_loss
-from ndigo.evaluation.recording import Mind, Subject
-from ndigo.experiments import find_experiment
 from ndigo.networks import lower
+from ndigo.paper.experiments import find_experiment
 from ndigo.training.acting import beliefs, run_episode
 from ndigo.types import Window
+from ndigo.watching.recording import Mind, Subject
 
 EPISODES = {"judged": 400, "learned from": 400}
 PROBE_STEPS, PROBE_BATCH, PROBE_RATE = 3_000, 2_048, 1e-3  # falling in a line to a tenth

@@ -33,7 +33,7 @@ def ours(batch: int, repeats: int) -> dict[str, Any]:
 
     from ndigo.agent import Rows
     from ndigo.config import preset
-    from ndigo.experiments import EXPERIMENTS
+    from ndigo.paper.experiments import EXPERIMENTS
     from ndigo.rewards import make_reward
     from ndigo.training.floor import measure_rates, update_floor
     from ndigo.training.learner import make_learner
@@ -62,8 +62,8 @@ def ours(batch: int, repeats: int) -> dict[str, Any]:
 def sizes(batch: int, repeats: int) -> dict[str, int]:
     """What the PyTorch version needs to know."""
     from ndigo.config import preset
-    from ndigo.experiments import EXPERIMENTS
     from ndigo.model import make_likelihood
+    from ndigo.paper.experiments import EXPERIMENTS
 
     config, world = preset("gpu"), EXPERIMENTS["exp1"].world
     assert world.map_shape is not None

@@ -18,13 +18,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from ndigo.api import load_trained
-from ndigo.evaluation.recording import record_numbered
-from ndigo.experiments import find_world
-from ndigo.experiments.plan import Cell, departures, listed
 from ndigo.oracle.exactness import steps_to
 from ndigo.oracle.filter import tables_of
-from ndigo.storage.cells import load_cell
+from ndigo.paper.experiments import find_world
+from ndigo.paper.plan import Cell, departures, listed
+from ndigo.paper.rows import load_cell
 from ndigo.storage.run_folder import RunFolder
+from ndigo.watching.recording import record_numbered
 
 RUNS = Path(__file__).parents[1] / "results" / "maze"
 CELL = Cell("exp5", "ndigo-2")  # whose settings the runs change

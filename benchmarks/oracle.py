@@ -13,8 +13,8 @@ import time
 import jax
 import jax.numpy as jnp
 
-from ndigo.experiments import find_experiment
 from ndigo.oracle import make_filter
+from ndigo.paper.experiments import find_experiment
 
 
 def main() -> None:

@@ -14,12 +14,12 @@ from typing import Any
 
 import jax
 
+from ndigo.audit.episodes import seeker_of
 from ndigo.compile_cache import keep_compiled_programs
-from ndigo.evaluation.audit import seeker_of
 from ndigo.evaluation.visits import in_view, visits
-from ndigo.experiments import EXPERIMENTS, Experiment, find_experiment
 from ndigo.oracle import ReferenceAgent, greedy, knowledge, make_filter, planner, play, random_walker, search_path
-from ndigo.report.references import FOLDER
+from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_experiment
+from ndigo.paper.references import FOLDER
 from ndigo.report.statistics import Estimate, estimates
 
 SEARCH_WIDTH = 6000  # paths kept of each length; enough for the 35.1 of Experiment 2

@@ -14,7 +14,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ndigo.experiments import experiment_of
+from ndigo.paper.experiments import experiment_of
 from ndigo.report.statistics import bootstrap
 from ndigo.storage.run_folder import RunFolder
 

@@ -15,8 +15,8 @@ import pytest
 
 if TYPE_CHECKING:
     import ndigo
-    from ndigo.evaluation.recording import Subject
     from ndigo.types import Episodes
+    from ndigo.watching.recording import Subject
 
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
 
@@ -81,6 +81,6 @@ def shipped() -> Subject:
 @pytest.fixture(scope="session")
 def recorded(shipped: Subject) -> Episodes:
     """Two greedy episodes of the shipped agent. Read only."""
-    from ndigo.evaluation.recording import episode_key, record
+    from ndigo.watching.recording import episode_key, record
 
     return record(shipped, [episode_key(seed=0, episode=i) for i in range(2)])

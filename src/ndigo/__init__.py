@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ndigo.config import PRESETS as PRESETS
     from ndigo.config import Config as Config
     from ndigo.errors import NdigoError as NdigoError
-    from ndigo.experiments import EXPERIMENTS as EXPERIMENTS
+    from ndigo.paper.experiments import EXPERIMENTS as EXPERIMENTS
     from ndigo.rewards import REWARDS as REWARDS
     from ndigo.rewards import IntrinsicReward as IntrinsicReward
     from ndigo.rewards import make_reward as make_reward
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "EXPERIMENTS": "ndigo.experiments",
+    "EXPERIMENTS": "ndigo.paper.experiments",
     "PRESETS": "ndigo.config",
     "REWARDS": "ndigo.rewards",
     "WORLDS": "ndigo.worlds",

@@ -17,7 +17,7 @@ from ndigo.compile_cache import keep_compiled_programs
 from ndigo.config import Config
 from ndigo.config import preset as config_of_preset
 from ndigo.errors import NdigoError
-from ndigo.experiments import EXPERIMENTS, find_world
+from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
 from ndigo.storage.agents import load_agent
 from ndigo.storage.run_folder import RunFolder

@@ -10,9 +10,9 @@ import argparse
 from pathlib import Path
 
 import ndigo
-from ndigo.experiments import EXPERIMENTS
+from ndigo.paper.experiments import EXPERIMENTS
+from ndigo.paper.finish import finish
 from ndigo.storage.run_folder import RunFolder
-from ndigo.training.cell import finish
 
 FOLDER = Path(__file__).parent / "runs"
 REWARDS = {"exp1": "ndigo-4", "exp2": "ndigo-4", "exp3": "ndigo-1", "exp5": "ndigo-2"}

@@ -8,7 +8,7 @@ import pytest
 from reference.maps import distances, maze
 
 from ndigo.api import load_trained
-from ndigo.evaluation.recording import record_numbered
+from ndigo.watching.recording import record_numbered
 
 ROOT = Path(__file__).parents[2]
 

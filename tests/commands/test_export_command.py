@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from ndigo.cli import main
-from ndigo.report.film import Film
-from ndigo.report.panels import world_panel
 from ndigo.storage.episodes import load_episodes, save_episodes
+from ndigo.watching.film import Film
+from ndigo.watching.panels import world_panel
 
 ROOT = Path(__file__).parents[2]
 AGENT = str(ROOT / "results/agents/exp1-ndigo-4.safetensors")

@@ -9,15 +9,16 @@ import custom_world
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from made_up_cells import contents, make_up
+from made_up_rows import contents, make_up
 from tiny_runs import TINY
 
 import ndigo
 from ndigo.cli import main
-from ndigo.experiments import EXPERIMENTS, plan
-from ndigo.experiments.plan import CELLS, Cell, departures, recipe
-from ndigo.report.cells import compared, find_cells, measured
-from ndigo.storage.cells import load_cell, save_cell
+from ndigo.paper import plan
+from ndigo.paper.experiments import EXPERIMENTS
+from ndigo.paper.measured import compared, find_cells, measured
+from ndigo.paper.plan import CELLS, Cell, departures, recipe
+from ndigo.paper.rows import load_cell, save_cell
 from ndigo.types import Truth
 
 SMALL = ndigo.Config(**{**{k: v for k, v in TINY.items() if k != "preset"}, "learner_steps": 8})  # two chunks

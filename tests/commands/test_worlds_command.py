@@ -5,7 +5,7 @@ import re
 import pytest
 
 from ndigo.cli import main
-from ndigo.experiments import EXPERIMENTS
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.worlds import WORLDS
 from ndigo.worlds.maze import DRAWING
 

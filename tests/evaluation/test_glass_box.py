@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ndigo.evaluation.glass_box import Probe, discovery_loss, object_cells
-from ndigo.experiments import EXPERIMENTS
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.types import Truth
 from ndigo.worlds import Channel, World
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from ndigo.errors import NdigoError
-from ndigo.experiments import EXPERIMENTS
 from ndigo.oracle import knowledge, make_filter, play, random_walker
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import make_reward
 from ndigo.worlds import make_world
 from oracle.tiny import roam, tiny

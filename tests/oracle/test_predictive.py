@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from reference.enumeration import State
 
-from ndigo.experiments import EXPERIMENTS
 from ndigo.oracle import exact_horizon, ideal_table, make_filter
 from ndigo.oracle.predictive import predict_views
+from ndigo.paper.experiments import EXPERIMENTS
 from oracle.tiny import TINY, roam, tiny
 
 STEPS, K = 9, 6

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from ndigo.errors import NdigoError
-from ndigo.experiments import EXPERIMENTS
 from ndigo.oracle import follow, greedy, make_filter, planner, play, search_path, seek_path
 from ndigo.oracle.reference_agents import information
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.worlds import make_world
 from oracle.tiny import roam, tiny
 

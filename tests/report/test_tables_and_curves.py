@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up_cells import make_up
+from made_up_rows import make_up
 from matplotlib.image import imread
 
 from ndigo.cli import main
-from ndigo.experiments import EXPERIMENTS
-from ndigo.experiments.plan import Cell
-from ndigo.report.references import reference_rows
+from ndigo.paper.experiments import EXPERIMENTS
+from ndigo.paper.plan import Cell
+from ndigo.paper.references import reference_rows
 from ndigo.report.tables import HEADINGS
 from ndigo.storage.run_folder import RunFolder
 
@@ -76,7 +76,7 @@ def test_reference_agents_stand_under_a_line_for_the_objects_they_say_something_
     }
     rows_made = [{"label": label, "values": values} for label, values in made.items()]
     (tmp_path / "exp1.json").write_text(json.dumps({"rows": rows_made}))
-    monkeypatch.setattr("ndigo.report.references.FOLDER", tmp_path)
+    monkeypatch.setattr("ndigo.paper.references.FOLDER", tmp_path)
     run = write_run(tmp_path / "run", world="exp1", reward="pe", seeds=3)
     assert main(["report", str(run)]) == 0
     table = rows(capsys.readouterr().out)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from random_windows import random_window
 
-from ndigo.experiments import EXPERIMENTS
 from ndigo.oracle import follow, make_filter, play, random_walker
 from ndigo.oracle.quantities import ideal_table
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import make_reward, ndigo_reward
 from ndigo.types import Seen
 from ndigo.worlds import Object, World, grid_world, read_layout

@@ -8,7 +8,7 @@ from custom_world import world as tiny_world
 from tiny_runs import TINY
 
 from ndigo.config import preset
-from ndigo.experiments import EXPERIMENTS
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import make_reward
 from ndigo.training.floor import Cost, Rates, update_floor
 from ndigo.training.learner import make_learner

@@ -14,7 +14,7 @@ from tiny_runs import FLAGS, numbers, start, train_tiny
 from ndigo import compile_cache
 from ndigo.cli import main
 from ndigo.config import Config
-from ndigo.experiments import find_world
+from ndigo.paper.experiments import find_world
 from ndigo.training import programs
 from ndigo.training.programs import kept, made_from
 

@@ -13,9 +13,9 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from ndigo.errors import NdigoError
-from ndigo.evaluation.recording import Mind, Subject
 from ndigo.viewer.server import bind, make_app, make_server
 from ndigo.viewer.stage import Company, Performer
+from ndigo.watching.recording import Mind, Subject
 from viewer.watcher import Watcher
 
 FLAGS = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ndigo.evaluation.recording import episode_key
-from ndigo.evaluation.session import Session
+from ndigo.watching.recording import episode_key
+from ndigo.watching.session import Session
 from viewer.conftest import serving
 
 MAP = (19, 19)

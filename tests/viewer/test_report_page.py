@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from made_up_cells import make_up
+from made_up_rows import make_up
 
 from ndigo.cli import main
-from ndigo.experiments.plan import Cell
+from ndigo.paper.plan import Cell
 
 SHIPPED = Path(__file__).parents[2] / "results" / "agents" / "exp1-ndigo-4.safetensors"
 NUMBERS = {("visits", "fixed"): 123.4, ("first_visit", "fixed"): 56.7, ("discovery_loss", "fixed"): 0.25}

@@ -16,13 +16,13 @@ from websockets.sync.client import connect
 from ndigo.cli import main
 from ndigo.commands.view import Arguments
 from ndigo.errors import NdigoError
-from ndigo.evaluation.recording import episode_key
-from ndigo.evaluation.session import Session
 from ndigo.storage.episodes import save_episodes
 from ndigo.viewer.guard import refusal
 from ndigo.viewer.page import pack
 from ndigo.viewer.server import bind
 from ndigo.viewer.stage import Stage, packed
+from ndigo.watching.recording import episode_key
+from ndigo.watching.session import Session
 from viewer.conftest import serving
 from viewer.test_live_page import MAP
 

@@ -7,7 +7,7 @@ from reference.pycolab_world import PycolabWorld
 from reference.simulator import SIMULATORS
 from rollouts import replay, world_named
 
-from ndigo.experiments import EXPERIMENTS
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.worlds import five_rooms
 from ndigo.worlds.maze import DRAWING as MAZE
 from ndigo.worlds.maze import LEGEND as MAZE_LEGEND

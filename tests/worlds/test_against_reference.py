@@ -6,7 +6,7 @@ from reference.episodes import recorded
 from reference.simulator import SIMULATORS
 from rollouts import grid_of, replay, world_named
 
-from ndigo.experiments import EXPERIMENTS
+from ndigo.paper.experiments import EXPERIMENTS
 
 
 def test_every_experiment_has_a_reference_simulator():

@@ -15,14 +15,14 @@ from rich.console import Console
 from rich.table import Table
 
 from ndigo.api import load_trained
+from ndigo.audit.episodes import Mind, acting, judge_policy, judge_seekers, refuse_short_sight
+from ndigo.audit.figure import draw_scatter
+from ndigo.audit.numbers import Audit, summarise
+from ndigo.audit.verdict import verdict
 from ndigo.commands.evaluate import basis
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.evaluation.audit import Mind, acting, judge_policy, judge_seekers, refuse_short_sight
-from ndigo.experiments import EXPERIMENTS, find_experiment
 from ndigo.oracle import ReferenceAgent, random_walker
-from ndigo.report.audit import Audit, summarise
-from ndigo.report.audit_figure import draw_scatter
-from ndigo.report.audit_verdict import verdict
+from ndigo.paper.experiments import EXPERIMENTS, find_experiment
 from ndigo.report.statistics import Estimate
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage.run_folder import make_folder

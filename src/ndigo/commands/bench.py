@@ -16,7 +16,7 @@ from rich.table import Table
 from ndigo.api import default_preset
 from ndigo.config import preset as config_of_preset
 from ndigo.errors import NdigoError
-from ndigo.experiments import find_world
+from ndigo.paper.experiments import find_world
 from ndigo.rewards import make_reward
 from ndigo.terminal.options import within
 from ndigo.training.timing import Timings, measure

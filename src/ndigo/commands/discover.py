@@ -15,8 +15,8 @@ from ndigo.commands.evaluate import basis, measure
 from ndigo.errors import NdigoError
 from ndigo.evaluation.random_walk import random_walk
 from ndigo.evaluation.visits import visits
-from ndigo.experiments import Experiment, find_experiment
-from ndigo.report.comparisons import prior
+from ndigo.paper.comparisons import prior
+from ndigo.paper.experiments import Experiment, find_experiment
 from ndigo.report.curves import draw_curves
 from ndigo.report.tables import Row, comparison, row
 from ndigo.storage.run_folder import RunFolder

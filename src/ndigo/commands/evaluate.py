@@ -11,7 +11,7 @@ import tyro
 from rich.console import Console
 
 from ndigo.api import load_trained
-from ndigo.report.references import reference_rows
+from ndigo.paper.references import reference_rows
 from ndigo.report.tables import Row, comparison, experiment_of_run, row
 from ndigo.terminal.options import within
 from ndigo.training.trained import Trained

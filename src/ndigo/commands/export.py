@@ -14,13 +14,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError
-from ndigo.evaluation.recording import record_numbered
-from ndigo.report.film import Film
-from ndigo.report.movies import find_ffmpeg, write_gif, write_video
-from ndigo.report.snapshots import check_figure, check_steps, write_snapshots
 from ndigo.storage.episodes import load_episodes, save_episodes, some_episodes
 from ndigo.terminal.options import within
 from ndigo.types import Episodes
+from ndigo.watching.film import Film
+from ndigo.watching.movies import find_ffmpeg, write_gif, write_video
+from ndigo.watching.recording import record_numbered
+from ndigo.watching.snapshots import check_figure, check_steps, write_snapshots
 
 VIDEO_SCALE = 2  # a video is watched on a whole screen, a GIF inside a page
 

@@ -11,7 +11,7 @@ import tyro
 
 from ndigo.errors import NdigoError
 from ndigo.evaluation.visits import in_view
-from ndigo.experiments import find_world
+from ndigo.paper.experiments import find_world
 from ndigo.terminal.keyboard import keys
 from ndigo.terminal.options import within
 from ndigo.terminal.screen import beside, screen

@@ -13,22 +13,22 @@ from rich.console import Console
 
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError
-from ndigo.evaluation.recording import record_numbered
-from ndigo.experiments import EXPERIMENTS, experiment_of
-from ndigo.report.cells import Cells, load_cells
-from ndigo.report.claims import Judged, judge
+from ndigo.paper.all_claims import CLAIMS
+from ndigo.paper.claims import Judged, judge
+from ndigo.paper.curves import as_svg, discovery_figure, save_png, tracking_figure
+from ndigo.paper.experiments import EXPERIMENTS, experiment_of
+from ndigo.paper.measured import Cells, load_cells
+from ndigo.paper.references import reference_rows
+from ndigo.paper.rows import is_cell
+from ndigo.paper.scores import Scores, as_json, scores, scores_figure
+from ndigo.paper.state import part_text, summary, write_docs
+from ndigo.paper.tables import PaperTable, as_rich, paper_tables, table_of
 from ndigo.report.curves import curves_figure, draw_curves
-from ndigo.report.learning_curves import as_svg, discovery_figure, save_png, tracking_figure
 from ndigo.report.page import Section, claims_section, figures_section, page, players_section, tables_section
-from ndigo.report.paper_claims import CLAIMS
-from ndigo.report.paper_tables import PaperTable, as_rich, paper_tables, table_of
-from ndigo.report.references import reference_rows
-from ndigo.report.scores import Scores, as_json, scores, scores_figure
-from ndigo.report.state import part_text, summary, write_docs
 from ndigo.report.tables import Row, comparison, experiment_of_run, row
-from ndigo.storage.cells import is_cell
 from ndigo.storage.run_folder import RunFolder, make_folder, write_whole
 from ndigo.types import Episodes
+from ndigo.watching.recording import record_numbered
 
 TRACKS = "exp3"  # the experiment that asks what is known of objects out of view
 

@@ -21,13 +21,14 @@ from rich.table import Table
 from ndigo.api import Run, as_reward, create_run, open_run, resume
 from ndigo.config import Config, preset
 from ndigo.errors import NdigoError
-from ndigo.experiments import find_experiment, plan
-from ndigo.experiments.plan import CELLS, Cell, departures, find_cell, listed, recipe
-from ndigo.report.cells import compared, find_cells, measured
+from ndigo.paper import plan
+from ndigo.paper.experiments import find_experiment
+from ndigo.paper.finish import finish
+from ndigo.paper.measured import compared, find_cells, measured
+from ndigo.paper.plan import CELLS, Cell, departures, find_cell, listed, recipe
+from ndigo.paper.rows import CellFolder, load_cell, ship_cell
 from ndigo.report.tables import comparison, row
-from ndigo.storage.cells import CellFolder, load_cell, ship_cell
 from ndigo.storage.run_folder import RunFolder
-from ndigo.training.cell import finish
 from ndigo.training.cost import disk_bytes, known_pace, time_round
 
 

@@ -15,8 +15,7 @@ import tyro
 
 from ndigo.api import config_of, load_trained
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.evaluation.recording import Subject
-from ndigo.experiments import EXPERIMENTS, find_world
+from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.storage.agents import load_agent
 from ndigo.storage.episodes import load_episodes
 from ndigo.storage.run_folder import RunFolder
@@ -24,6 +23,7 @@ from ndigo.terminal.options import within
 from ndigo.training.trained import Trained
 from ndigo.viewer.page import pack
 from ndigo.viewer.stage import LAST_EPISODE, Company, Performer
+from ndigo.watching.recording import Subject
 from ndigo.worlds import World
 
 

@@ -16,8 +16,8 @@ from rich.table import Table
 
 from ndigo.evaluation.random_walk import Walk, random_walk
 from ndigo.evaluation.visits import Visits, visits
-from ndigo.experiments import EXPERIMENTS, Experiment, find_experiment
-from ndigo.report.paper import PAPER, Metric, printed
+from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_experiment
+from ndigo.paper.experiments.printed import PAPER, Metric, printed
 from ndigo.terminal.options import within
 from ndigo.terminal.screen import screen
 from ndigo.worlds.render import render_ansi

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ndigo.errors import NdigoError
-from ndigo.experiments import EXPERIMENTS, find_world
+from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.terminal.options import within
 from ndigo.worlds import Object, World
 from ndigo.worlds.render import AGENT_LABEL, legend, render_ansi

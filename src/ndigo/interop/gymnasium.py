@@ -23,9 +23,9 @@ import numpy as np
 from gymnasium import spaces
 
 from ndigo.errors import NdigoError
-from ndigo.experiments import find_experiment
 from ndigo.interop.numpy_world import NumpyWorld
 from ndigo.interop.vector import WorldVectorEnv
+from ndigo.paper.experiments import find_experiment
 from ndigo.worlds import EPISODE_STEPS, World, make_world
 from ndigo.worlds.render import render_ansi, render_rgb
 

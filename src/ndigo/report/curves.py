@@ -16,8 +16,8 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ndigo.experiments import experiment_of
-from ndigo.report.learning_curves import INK, STYLE
+from ndigo.paper.curves import INK, STYLE
+from ndigo.paper.experiments import experiment_of
 from ndigo.report.statistics import bootstrap
 from ndigo.storage.run_folder import RunFolder
 from ndigo.worlds.grid_world import start_cells

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from ndigo.report.claims import Judged, Part, count
-from ndigo.report.paper_tables import Entry, PaperTable, number
+from ndigo.paper.claims import Judged, Part, count
+from ndigo.paper.tables import Entry, PaperTable, number
 
 STYLE = Path(__file__).with_name("page.css")
 

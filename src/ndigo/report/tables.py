@@ -11,8 +11,8 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from ndigo.experiments import Experiment, experiment_of
-from ndigo.report.paper import PAPER, Metric, printed
+from ndigo.paper.experiments import Experiment, experiment_of
+from ndigo.paper.experiments.printed import PAPER, Metric, printed
 from ndigo.report.statistics import Estimate, estimates
 
 HEADINGS = {

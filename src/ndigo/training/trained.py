@@ -14,7 +14,6 @@ from jaxtyping import Array
 
 from ndigo.config import Config
 from ndigo.errors import NdigoError
-from ndigo.evaluation.recording import Subject, subject
 from ndigo.evaluation.tracking import Tracking
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint
@@ -23,6 +22,7 @@ from ndigo.storage.run_folder import RunFolder
 from ndigo.training.agent import Agent
 from ndigo.training.learner import Params, make_learner
 from ndigo.training.trainer import Evaluation, Trainer, make_trainer, wait_for
+from ndigo.watching.recording import Subject, subject
 from ndigo.worlds import World
 
 EPISODES_AT_ONCE = 100  # bounds the memory of a long evaluation

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.evaluation.recording import Subject, episode_key
-from ndigo.evaluation.session import Session
 from ndigo.storage.episodes import belief_bytes, pack_array
+from ndigo.watching.recording import Subject, episode_key
+from ndigo.watching.session import Session
 
 LAST_EPISODE = 2**31 - 1
 MOST_PANES = 2

@@ -1,0 +1,168 @@
+"""The paper's learning-curve figures from the cells that are there: discovery loss against learner steps.
+
+Lines are means over seeds, bands their 95% bootstrap intervals. Figures are drawn for a page that may be dark or light:
+text and axes take the colour of the page's text.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from ndigo.paper.comparisons import prior
+from ndigo.paper.experiments import Experiment
+from ndigo.paper.measured import Cells, Measured
+from ndigo.paper.plan import Cell
+from ndigo.report.statistics import bootstrap, bootstrap_of
+
+Interval = tuple[np.ndarray, np.ndarray, np.ndarray]  # mean, low, high
+PICTURES_IN_A_ROW = 4
+BY_HEIGHT: Any = {"xycoords": ("axes fraction", "data"), "fontsize": 7}
+
+COLOURS = {
+    "random": "#8a8f98",
+    "pe": "#d9822b",
+    "pg": "#a89a2e",
+    "icm": "#cf5a92",
+    "ndigo-1": "#5fb3a1",
+    "ndigo-2": "#3fa34d",
+    "ndigo-4": "#3d86d6",
+    "ndigo-5": "#2f6f9f",
+    "ndigo-10": "#8466d8",
+}
+INK = "#010203"  # stands for the colour of the page's text
+STYLE: Any = {  # matplotlib's settings
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "font.size": 8,
+    "svg.fonttype": "none",  # text stays text: small, and in the page's own font
+    "svg.hashsalt": "ndigo",  # the same figure, the same bytes
+}
+
+
+def discovery_figure(experiment: Experiment, cells: Cells) -> Figure | None:
+    """The experiment's curves; None where no cell of it is there."""
+    there = _there(experiment, cells)
+    if not there:
+        return None
+    with rc_context(STYLE):
+        figure, axis = _empty("learner steps", "discovery loss (nats)")
+        for cell in there:
+            _line(axis, cell.cell.reward, cell.steps, cell.discovery_curve())
+        level, what = _level(axis, experiment)
+        axis.annotate(what.replace(" ", "\n", 1), (1.01, level), va="center", **BY_HEIGHT)
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x else "0"))
+        _finish(figure, axis)
+    return figure
+
+
+def tracking_figure(experiment: Experiment, cells: Cells) -> Figure | None:
+    """How well the experiment's objects are known, by the steps since each was last seen: a picture for each agent."""
+    there = _there(experiment, cells)
+    if not there:
+        return None
+    with rc_context(STYLE):
+        num_rows = -(-len(there) // PICTURES_IN_A_ROW)
+        figure = Figure(figsize=(7.2, 0.9 + 1.6 * num_rows), layout="constrained")
+        axes = figure.subplots(num_rows, PICTURES_IN_A_ROW, sharex=True, sharey=True, squeeze=False).flat
+        for cell, axis in zip(there, axes, strict=False):
+            _plain(axis)
+            axis.set_title(cell.cell.reward, color=COLOURS[cell.cell.reward], fontsize=8)
+            for name, style in zip(cell.discovers, ("-", "--", ":", "-."), strict=False):
+                i = cell.objects.index(name)
+                ages, values = _pooled(cell.tracking_loss[:, i], cell.tracking_steps[:, i])
+                _drawn(axis, ages, values, color=COLOURS[cell.cell.reward], label=name, linestyle=style)
+            level, what = _level(axis, experiment)
+            # Far beyond the level lies nothing but chance: few steps, and a probe that is sure of the wrong cell.
+            axis.set(xlim=(0, None), ylim=(0, 1.35 * level))
+            if cell is there[0]:
+                axis.annotate(what, (0.98, 1.05 * level), ha="right", va="bottom", **BY_HEIGHT)
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        for axis in figure.axes[len(there) :]:
+            axis.remove()
+        figure.supxlabel("steps since it was last seen", fontsize=8)
+        figure.supylabel("discovery loss (nats)", fontsize=8)
+        figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=7.5)
+    return figure
+
+
+def _pooled(loss: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, Interval]:
+    """(ages, mean with interval): of all steps of an age, whoever's; seeds resampled as wholes.
+
+    A mean of the seeds' means would weigh one that lost sight of the object once as much as one that always does. Ages
+    that fewer than three seeds reached are left out: there is no interval to give.
+    """
+    ages = np.flatnonzero((steps > 0).sum(axis=0) >= min(3, len(steps)))
+    with np.errstate(invalid="ignore"):  # a resample without any such step is none
+        sums = np.stack([loss * steps, steps], axis=1)[:, :, ages]
+        return ages, bootstrap_of(lambda mean: mean[..., 0, :] / mean[..., 1, :], sums)
+
+
+def as_svg(figure: Figure) -> str:
+    """The figure as an element of an HTML page."""
+    text = io.StringIO()
+    with rc_context(STYLE):
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    svg = text.getvalue()
+    return svg[svg.index("<svg") :].replace(INK, "currentColor")
+
+
+def save_png(figure: Figure, path: Path) -> Path:
+    figure.savefig(path, dpi=150, facecolor="white")
+    return path
+
+
+def _there(experiment: Experiment, cells: Cells) -> list[Measured]:
+    planned = [Cell(experiment.name, reward) for reward in experiment.rewards]
+    return [cells[cell] for cell in planned if cell in cells]
+
+
+def _empty(x: str, y: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(4.8, 3.1), layout="constrained")  # as wide as a phone shows at its own size
+    axis = figure.subplots()
+    axis.set_xlabel(x)
+    axis.set_ylabel(y)
+    _plain(axis)
+    return figure, axis
+
+
+def _plain(axis: Axes) -> None:
+    axis.grid(alpha=0.15, color=INK)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _line(axis: Axes, reward: str, x: np.ndarray, values: np.ndarray) -> None:
+    _drawn(axis, x, bootstrap(values), color=COLOURS[reward], label=reward)
+
+
+def _drawn(axis: Axes, x: np.ndarray, values: Interval, *, color: str, label: str, linestyle: str = "-") -> None:
+    mean, low, high = values
+    marker = "o" if len(x) < 3 else None
+    axis.plot(x, mean, color=color, label=label, linewidth=1.6, linestyle=linestyle, marker=marker)
+    axis.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
+
+
+def _level(axis: Axes, experiment: Experiment) -> tuple[float, str]:
+    """The loss of one who knows an object's rooms and nothing else, drawn; and its name."""
+    grid = experiment.world.grid
+    assert grid is not None
+    rooms = {o.name: o.rooms for o in grid.objects}
+    level = prior(experiment.name)
+    axis.axhline(level, color=INK, alpha=0.5, linewidth=0.8, linestyle=":")
+    return level, "knows the rooms" if any(len(rooms[name]) > 1 for name in experiment.discovers) else "knows the room"
+
+
+def _finish(figure: Figure, axis: Axes) -> None:
+    axis.set_xlim(left=0)
+    axis.set_ylim(bottom=0)
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False, fontsize=7.5)

@@ -1,0 +1,1 @@
+"""Watching one agent: recorded episodes, live sessions, films and snapshots."""

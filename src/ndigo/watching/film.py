@@ -1,0 +1,199 @@
+"""A recorded episode as a film: one picture a frame.
+
+whose episode it is                                                             the step
+the world | what it sees, and expects to see | where it believes each object is
+the reward of every step so far, by channel
+the discovery loss of every object so far
+"""
+
+from __future__ import annotations
+
+from functools import cache, cached_property
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from ndigo.types import Episodes
+from ndigo.watching.panels import Picture, belief_panel, colours_of, heat_scale, marked, view_panel, world_panel
+from ndigo.watching.strips import MOST_NATS, Strip, loss_strip, reward_strip
+from ndigo.worlds.render import RGB
+
+PAPER: RGB = (28, 31, 38)
+INK: RGB = (226, 228, 233)
+FAINT: RGB = (142, 147, 158)
+LINE: RGB = (62, 66, 77)
+MAP_HEIGHT, TALL_MAP_HEIGHT = 266, 340  # about, as a cell is a whole number of pixels; the tall one fits small beliefs
+LOOK_AHEAD = 4  # steps: how far ahead the expected view lies, or less where the model predicts less
+
+At = tuple[int, int]  # x, y
+
+
+class Film:
+    """The pictures of one episode up to step `until`; at scale 2 everything is twice as large."""
+
+    def __init__(self, episodes: Episodes, episode: int, *, scale: int = 1, until: int | None = None):
+        meta, (rows, cols) = episodes.meta, episodes.walls.shape
+        self.episodes, self.episode, self.scale = episodes, episode, scale
+        self.until = meta["num_steps"] if until is None else until
+        self.colours = colours_of(episodes)
+        self.num_ahead = min(LOOK_AHEAD, meta["num_ahead"])
+        self.font = _font(12 * scale)
+        line, gap = self.line, self.gap = 20 * scale, 14 * scale  # a line of text, and the space around things
+        # Up to two beliefs are as large as the map; more share its height.
+        num_objects = len(meta["objects"])
+        self.is_crowded = num_objects > 2
+        self.cell = max(5, round((TALL_MAP_HEIGHT if self.is_crowded else MAP_HEIGHT) / rows)) * scale
+        height = rows * self.cell
+        half = (height - line - gap) // 2  # two panels, one above the other, beside the map
+        self.view_cell = half // meta["view"]
+        self.belief_cell = half // rows if self.is_crowded else self.cell
+
+        top = 2 * gap + 2 * line
+        self.world_at = (gap, top)
+        self.view_at = (gap + cols * self.cell + gap, top)
+        self.ahead_at = (self.view_at[0], top + meta["view"] * self.view_cell + line + gap)
+        left = self.view_at[0] + meta["view"] * self.view_cell + gap
+        num_across = -(-num_objects // 2) if self.is_crowded else num_objects
+        places = [divmod(i, num_across) for i in range(num_objects)]
+        across, down = cols * self.belief_cell + gap, rows * self.belief_cell + line + gap
+        self.beliefs_at = [(left + x * across, top + y * down) for y, x in places]
+        width = left + num_across * across
+        self.strip_size = (width - 2 * gap, 46 * scale)
+        self.reward_at = (gap, top + height + gap + line)
+        self.loss_at = (gap, self.reward_at[1] + self.strip_size[1] + gap // 2 + line)
+        bottom = self.loss_at[1] + self.strip_size[1] + gap
+        self.size = (width + width % 2, bottom + bottom % 2)  # a video wants even sides
+        self.right = width - gap
+
+    def __len__(self) -> int:
+        return self.until + 1
+
+    def frame(self, t: int) -> Picture:
+        """The picture of step t."""
+        image = self._still.copy()
+        draw = ImageDraw.Draw(image)
+        episodes, e = self.episodes, self.episode
+        num_steps, actions = episodes.meta["num_steps"], [*episodes.meta["actions"], ""]
+        step = f"step {t} of {num_steps}, {actions[episodes.a[e, t]]}".rstrip(", ")
+        draw.text((self.right, self.gap), step, INK, self.font, anchor="ra")
+        _paste(image, self.world_at, world_panel(episodes, e, t, self.cell))
+        _paste(image, self.view_at, view_panel(episodes, episodes.o[e, t].astype(float), self.view_cell))
+        if self.num_ahead and t + self.num_ahead <= num_steps:
+            chances = episodes.ahead[e, t, self.num_ahead - 1] / 255
+            _paste(image, self.ahead_at, view_panel(episodes, chances, self.view_cell))
+        for i, (x, y) in enumerate(self.beliefs_at):
+            panel = belief_panel(episodes, e, t, [i], self.belief_cell)
+            _paste(image, (x, y), panel)
+            loss = f"{episodes.discovery_loss[e, t, i]:.2f}{'' if self.is_crowded else ' nats'}"
+            draw.text((x + panel.shape[1], y - self.line), loss, self.colours[i], self.font, anchor="ra")
+        # Rewards of the steps taken, losses of the frames seen.
+        self._reveal(image, draw, self.reward_at, self._rewards, t)
+        self._reveal(image, draw, self.loss_at, self._losses, t)
+        return np.asarray(image)
+
+    def _reveal(self, image: Image.Image, draw: ImageDraw.ImageDraw, at: At, strip: Strip, t: int) -> None:
+        (x, y), (width, height) = at, self.strip_size
+        now = round(width * t / max(self.until, 1))
+        image.paste(strip.image.crop((0, 0, now, height)), at)
+        draw.line((x, y + strip.zero, x + width, y + strip.zero), LINE, self.scale)
+        draw.line((x + now, y, x + now, y + height - 1), INK, self.scale)
+
+    @cached_property
+    def _rewards(self) -> Strip:
+        split = self.episodes.reward_c[self.episode, : self.until]
+        if split.any():
+            return reward_strip(split, self._channel_colours, self.strip_size, PAPER)
+        total = self.episodes.reward[self.episode, : self.until, None]
+        return reward_strip(total, [INK], self.strip_size, PAPER)
+
+    @cached_property
+    def _losses(self) -> Strip:
+        losses = self.episodes.discovery_loss[self.episode, : self.until + 1]
+        return loss_strip(losses, self.colours, self.strip_size, PAPER, width=2 * self.scale)
+
+    @property
+    def _channel_colours(self) -> list[RGB]:
+        """Objects have their own colour, everything else is grey."""
+        objects = iter(self.colours)
+        return [next(objects, FAINT) if c["kind"] == "one_hot" else FAINT for c in self.episodes.meta["channels"]]
+
+    @cached_property
+    def _still(self) -> Image.Image:
+        """All that does not change from frame to frame."""
+        image = Image.new("RGB", self.size, PAPER)
+        draw = ImageDraw.Draw(image)
+        names = [thing["name"] for thing in self.episodes.meta["objects"]]
+        self._words(draw, (self.gap, self.gap), [(title_of(self.episodes, self.episode), INK)])
+        titles = [(self.world_at, "the world"), (self.view_at, "it sees")]
+        if self.num_ahead:
+            titles.append((self.ahead_at, f"expects in {self.num_ahead} steps"))
+        form = "belief: {}" if self.is_crowded else "where it believes {} is"
+        titles += [(at, form.format(name)) for name, at in zip(names, self.beliefs_at, strict=True)]
+        for at, title in titles:
+            self._words(draw, self._above(at), [(title, FAINT)])
+        self._words(draw, self._above(self.reward_at), self._reward_title())
+        largest = float(self.episodes.discovery_loss[self.episode, : self.until + 1].max(initial=0))
+        loss: list[tuple[str, RGB]] = [(f"discovery loss (largest {largest:.1f} nats, 0 is known) of", FAINT)]
+        self._words(draw, self._above(self.loss_at), [*loss, *zip(names, self.colours, strict=True)])
+        self._write_key(image, draw)
+        return image
+
+    def _reward_title(self) -> list[tuple[str, RGB]]:
+        rewards, is_split = self.episodes.reward[self.episode, : self.until], self.episodes.reward_c.any()
+        if not rewards.any():
+            return [("no step was paid, or its reward takes more than the episode tells", FAINT)]
+        largest = f"{rewards.max():.1f}{' nats' if is_split else ''}"  # ICM's is a squared error
+        cut = f", cut at {MOST_NATS:g}" if abs(rewards).max() > MOST_NATS else ""
+        title: list[tuple[str, RGB]] = [(f"reward of each step (largest {largest}{cut})", FAINT)]
+        if is_split:
+            channels = [channel["name"] for channel in self.episodes.meta["channels"]]
+            title += [("for", FAINT), *zip(channels, self._channel_colours, strict=True)]
+        return title
+
+    def _write_key(self, image: Image.Image, draw: ImageDraw.ImageDraw) -> None:
+        """How to read a belief, from right to left: the frame around the true cell, and what brightness says."""
+        x, y, side, bar = self.right, self._above(self.reward_at)[1], 10 * self.scale, 60 * self.scale
+        high = y + 2 * self.scale
+
+        def write(text: str) -> int:
+            draw.text((x, y), text, FAINT, self.font, anchor="ra")
+            return x - round(draw.textlength(text, self.font)) - self.gap // 2
+
+        x = write("where it is") - side
+        draw.rectangle((x, high, x + side, high + side), outline=marked(self.colours[0]), width=self.scale)
+        x -= self.gap
+        x = write("1") - bar
+        _paste(image, (x, high), heat_scale(self.colours[0], bar, side))
+        x -= self.gap // 2
+        write("belief 0")
+
+    def _above(self, at: At) -> At:
+        return at[0], at[1] - self.line
+
+    def _words(self, draw: ImageDraw.ImageDraw, at: At, parts: list[tuple[str, RGB]]) -> None:
+        """Texts one after the other, each in its colour."""
+        x, y = at
+        for text, colour in parts:
+            draw.text((x, y), text, colour, self.font)
+            x += round(draw.textlength(text + " ", self.font))
+
+
+def title_of(episodes: Episodes, episode: int) -> str:
+    """Whose episode it is, and which."""
+    meta = episodes.meta
+    whose = f"{meta['label']} in {meta['world']}"
+    if "first_episode" not in meta:
+        return whose
+    return f"{whose}, episode {meta['first_episode'] + episode} of seed {meta['episode_seed']}"
+
+
+def _paste(image: Image.Image, at: At, panel: Picture) -> None:
+    image.paste(Image.fromarray(panel), at)
+
+
+@cache
+def _font(size: int) -> ImageFont.FreeTypeFont:
+    """matplotlib's own font: the same on every machine."""
+    return ImageFont.truetype(str(Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")), size)

@@ -1,0 +1,223 @@
+"""The audit of untrained networks in a tiny world: each number against a slow way to the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from oracle.tiny import TWO_ROOMS
+
+from ndigo.agent import QNetwork
+from ndigo.audit.episodes import Mind, acting, judge_policy, judge_seekers, seeker
+from ndigo.cli import main
+from ndigo.commands import audit as audit_command
+from ndigo.config import preset
+from ndigo.evaluation.glass_box import Probe
+from ndigo.model import init_world_model, make_likelihood
+from ndigo.oracle import play, random_walker
+from ndigo.rewards import make_reward, pay_exactly
+from ndigo.training.learner import Params
+from ndigo.training.run import settings_of
+from ndigo.training.trained import Trained
+from ndigo.worlds import Object, grid_world, read_layout
+
+S, K, EPISODES = 8, 2, 3
+WORLD = grid_world(
+    "fixed and brownian",
+    read_layout(TWO_ROOMS, {"A": "A", "B": "B"}),
+    [Object("fixed", "fixed", ("A",)), Object("brownian", "brownian", ("B",))],
+    view=3,
+    num_steps=S,
+)
+REWARD = make_reward("ndigo-1")
+
+
+def make_mind(likelihood: str) -> Mind:
+    def make(key):
+        keys = jax.random.split(key, 3)
+        sizes = {"shape": WORLD.shape, "num_actions": 5, "num_features": 8, "num_filters": 2}
+        model = init_world_model(
+            keys[0],
+            **sizes,
+            likelihood=make_likelihood(likelihood, 3, [c.kind for c in WORLD.channels]),
+            predictor="open_loop",
+            num_ahead=K,
+            belief_size=8,
+            num_hidden=8,
+        )
+        probe = Probe(keys[2], belief_size=8, num_objects=2, num_cells=45, num_hidden=8)
+        return Mind(model=model, q=QNetwork(keys[1], **sizes, state_size=8, num_hidden=8), probe=probe)
+
+    return jax.jit(make)(jax.random.key(0))
+
+
+@pytest.fixture(scope="module")
+def mind() -> Mind:
+    return make_mind("categorical")
+
+
+@pytest.fixture(scope="module")
+def judged(mind):
+    return judge_policy(WORLD, REWARD, lambda mind: random_walker(WORLD), [mind], jax.random.key(1), EPISODES)
+
+
+@pytest.fixture(scope="module")
+def episodes():
+    """The same walks, played again."""
+    keys = jax.random.split(jax.random.key(1), EPISODES)
+    return jax.device_get(jax.jit(jax.vmap(lambda key: play(WORLD, random_walker(WORLD), key)))(keys))
+
+
+def test_learned_reward_is_that_of_the_models_own_predictions_step_by_step(mind, judged, episodes):
+    """Beliefs frame by frame, chances as the model tells them, -ln p by hand, and NDIGO-1's difference."""
+    step = jax.jit(lambda *frame: mind.model.core.step(*frame))
+    predict = jax.jit(lambda b_t, a_k: mind.model.predict(b_t, a_k))
+    for e in range(EPISODES):
+        o_t, a_t = episodes.o_t[e], episodes.a_t[e]
+        b_t, a_tm1, loss = jnp.zeros(8), 0, {}
+        for t in range(S):
+            b_t = step(o_t[t], jnp.int32(a_tm1), b_t)
+            p = np.asarray(predict(b_t, jnp.asarray([a_t[t], a_t[min(t + 1, S - 1)]])), np.float64)
+            for k in range(1, min(K, S - t) + 1):
+                o, walls = o_t[t + k], p[k - 1, ..., 0]
+                loss[t + k, t] = np.array(
+                    [
+                        -np.log(np.where(o[..., 0] == 1, walls, 1 - walls)).sum(),
+                        *(
+                            -np.log(
+                                (p[k - 1, ..., c] * o[..., c]).sum() if o[..., c].any() else 1 - p[k - 1, ..., c].sum()
+                            )
+                            for c in (1, 2)
+                        ),
+                    ]
+                )
+            a_tm1 = a_t[t]
+        expected = [np.zeros(3), *(loss[t + 1, t - 1] - loss[t + 1, t] for t in range(1, S))]
+        np.testing.assert_allclose(judged.learned[0, e], expected, atol=2e-5)
+
+
+def test_ideal_reward_floor_and_visits_are_those_of_the_same_episodes(judged, episodes):
+    on_episode = make_reward("ideal-ndigo-1").on_episode
+    assert on_episode is not None
+    ideal = jax.jit(jax.vmap(on_episode(WORLD)))(episodes.a_t, episodes.o_t)
+    np.testing.assert_allclose(judged.ideal[0], ideal, atol=1e-5)
+    # What a perfect model pays for objects does not depend on how it writes the walls.
+    np.testing.assert_allclose(judged.attainable[..., 1:], judged.ideal[..., 1:], atol=1e-5)
+    np.testing.assert_array_equal(judged.is_visible[0], episodes.o_t[:, :S, ..., 1:].max(axis=(2, 3)) > 0)
+    # An object in view is known for certain; both rooms have six cells, of which none is seen at first.
+    assert judged.floor[judged.is_visible].max() == pytest.approx(0, abs=1e-5)
+    assert judged.floor[:, :, 0].min() == pytest.approx(np.log(6), abs=1e-5)
+
+
+def test_perfect_model_of_a_mixture_takes_the_walls_together(mind):
+    """And so pays them by the marginal chance of the whole view; cell by cell they are paid for more than once."""
+    minds, many, key = [mind, make_mind("mixture")], 100, jax.random.key(2)
+    by_cell, whole = judge_policy(WORLD, REWARD, lambda mind: random_walker(WORLD), minds, key, many).attainable
+    walk = jax.jit(jax.vmap(lambda key: play(WORLD, random_walker(WORLD), key)))(jax.random.split(key, many))
+    exact = jax.jit(jax.vmap(pay_exactly(REWARD, WORLD, lambda nats: nats.channels)))
+    np.testing.assert_allclose(whole, exact(walk.a_t, walk.o_t)[0], atol=1e-4)
+    np.testing.assert_allclose(whole[..., 1:], by_cell[..., 1:], atol=1e-4)
+    assert np.abs(by_cell[..., 0]).sum() > 1.5 * np.abs(whole[..., 0]).sum() > 0
+
+
+def test_seeker_takes_its_path_and_stops_at_the_object_it_looks_for():
+    path = jnp.array([1, 2, 3, 4, 1, 2, 3, 4])
+    agent, state, taken = seeker(path, jnp.int32(2)), jnp.int32(0), []
+    for t in range(6):
+        o_t = jnp.zeros((3, 3, 3), jnp.uint8).at[0, 0, 1 if t < 3 else 2].set(1)
+        a_t, state = agent.act(jax.random.key(0), o_t, state)
+        taken.append(int(a_t))
+    assert taken == [1, 2, 3, 0, 0, 0]
+
+
+def test_seekers_find_what_they_seek(mind):
+    found = judge_seekers(WORLD, REWARD, None, jax.random.key(0), 4)
+    assert list(found) == ["fixed", "brownian"]
+    for i, seen in enumerate(found.values()):
+        assert seen.is_visible[0, :, :, i].any(axis=1).all()
+        assert not seen.is_visible[0, :, :, 1 - i].any()
+        assert seen.learned is None
+
+
+def test_agents_policy_is_greedy_in_its_own_network(mind):
+    agent = acting(mind)
+    o_t, state = WORLD.observe(WORLD.reset(jax.random.key(0))), agent.start
+    h_t = jnp.zeros(8)
+    for a_tm1 in (0, None):
+        h_t = mind.q.core.step(o_t, state[0] if a_tm1 is None else jnp.int32(a_tm1), h_t)
+        a_t, state = agent.act(jax.random.key(0), o_t, state)
+        assert int(a_t) == int(mind.q.heads(h_t).argmax())
+
+
+def once(function):
+    """Gives its first answer to every call."""
+    answers = []
+
+    def ask(*arguments):
+        if not answers:
+            answers.append(function(*arguments))
+        return answers[0]
+
+    return ask
+
+
+@pytest.fixture
+def trained(mind, monkeypatch) -> Trained:
+    """`ndigo audit here` finds the untrained networks."""
+    config = preset("cpu", num_ahead=K, reward="ndigo-1", world="<tiny>")
+    params = Params(model=mind.model, reward=None, q=mind.q, probe=mind.probe)
+    params = jax.tree.map(lambda x: x[None], params)
+    trained = Trained(settings_of(config, WORLD, REWARD), config, WORLD, REWARD, params)
+    monkeypatch.setattr("ndigo.commands.audit.load_trained", lambda path: trained)
+    return trained
+
+
+def test_command_prints_tables_verdict_and_json_and_draws_the_figure(trained, tmp_path, monkeypatch, capsys):
+    for name in ("judge_policy", "judge_seekers"):  # the same for both forms of what is said
+        monkeypatch.setattr(audit_command, name, once(getattr(audit_command, name)))
+    words = ["audit", "here", "--episodes", "3", "--policy", "random", "--out", str(tmp_path / "figures" / "a.png")]
+    assert main([*words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [line["name"] for line in told["pay"]] == ["all", "walls", "fixed", "brownian"]
+    assert [line["name"] for line in told["known"]] == ["fixed", "brownian"]
+    assert told["reward"] == "ndigo-1"
+    assert len(told["pay"][0]["learned"]) == 3
+    assert (tmp_path / "figures" / "a.png").stat().st_size > 10_000
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.split("figure:")[0].splitlines()[2:])) <= 80  # below the line that names the file
+    assert " ".join(told["verdict"].split()) in " ".join(out.split())
+    assert out.endswith(f"figure: {tmp_path}/figures/a.png\n")
+
+
+def test_a_likelihood_whose_perfect_model_is_not_known_is_refused(trained, monkeypatch, capsys):
+    other = dataclasses.replace(trained, config=dataclasses.replace(trained.config, likelihood="bernoulli"))
+    monkeypatch.setattr("ndigo.commands.audit.load_trained", lambda path: other)
+    assert main(["audit", "here"]) == 2
+    assert (
+        capsys.readouterr().err == "ndigo: here has likelihood bernoulli: only categorical and mixture can be audited\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--reward", "icm"], "--reward icm: it has no ideal to compare with"),
+        (["--reward", "ndigo-4"], "reward ndigo-4 looks 5 steps ahead, and this agent's model 2"),
+        (["--episodes", "1"], "--episodes 1: must be from 2"),
+    ],
+)
+def test_what_cannot_be_judged_is_one_line(trained, words, message, capsys):
+    assert main(["audit", "here", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"ndigo: {message}")
+
+
+def test_what_is_neither_there_nor_an_experiment_names_the_nearest(capsys):
+    assert main(["audit", "expp1"]) == 2
+    assert capsys.readouterr().err.endswith("known: exp1, exp2, exp3, exp4, exp5 (nearest: exp1)\n")

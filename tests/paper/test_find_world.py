@@ -1,0 +1,30 @@
+"""Worlds by name, and experiments that build theirs when first asked."""
+
+import dataclasses
+
+import jax
+import pytest
+
+from ndigo.errors import NdigoError
+from ndigo.paper.experiments import EXPERIMENTS, find_world
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_an_experiments_name_gives_its_world_with_the_options_asked_for(name):
+    by_experiment = find_world(name, view=3, num_steps=7)
+    by_world = find_world(EXPERIMENTS[name].world_name, view=3, num_steps=7)
+    assert by_experiment.name == by_world.name == EXPERIMENTS[name].world.name
+    assert by_experiment.shape == by_world.shape == (3, 3, EXPERIMENTS[name].world.shape[-1])
+    assert by_experiment.num_steps == by_world.num_steps == 7
+
+
+def test_an_unknown_name_lists_worlds_and_experiments_with_the_nearest():
+    with pytest.raises(NdigoError, match=r"^unknown world or experiment 'mase'; known: .*exp1.*\(nearest: maze\)$"):
+        find_world("mase")
+
+
+def test_a_world_first_asked_for_inside_jit_can_be_used_outside():
+    experiment = dataclasses.replace(EXPERIMENTS["exp1"])  # a copy that has not built its world
+    inside = jax.jit(lambda key: experiment.world.observe(experiment.world.reset(key)))(jax.random.key(0))
+    outside = experiment.world.observe(experiment.world.reset(jax.random.key(0)))
+    assert (inside == outside).all()

@@ -1,0 +1,182 @@
+"""`ndigo report --paper` from made-up cells: their numbers, the paper's, what is missing, and generated documents."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_up_rows import contents, make_up, numbers_of
+from matplotlib.image import imread
+
+from ndigo.cli import main
+from ndigo.evaluation.tracking import NUM_AGES
+from ndigo.paper.all_claims import CLAIMS
+from ndigo.paper.claims import judge
+from ndigo.paper.curves import tracking_figure
+from ndigo.paper.experiments import EXPERIMENTS
+from ndigo.paper.experiments.printed import PAPER
+from ndigo.paper.measured import load_cells, measured
+from ndigo.paper.plan import CELLS, Cell
+from ndigo.paper.rows import CellFolder
+from ndigo.paper.state import BLOCK, blocks, write_docs
+from ndigo.paper.tables import paper_tables
+from ndigo.report.curves import curves_figure
+from ndigo.storage.run_folder import RunFolder
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory):
+    root = tmp_path_factory.mktemp("cells")
+    make_up(root, Cell("exp1", "ndigo-4"), lambda metric, name: {"visits": 111.0, "first_visit": 22.0}.get(metric))
+    make_up(
+        root, Cell("exp5", "ndigo-1"), lambda metric, name: 0.5 if (metric, name) == ("frequency", "movable") else None
+    )
+    make_up(root, Cell("exp3", "ndigo-1"), lambda metric, name: {"tracking": 1.5}.get(metric))
+    return root
+
+
+def test_every_printed_number_stands_in_a_table_beside_its_cell(cells):
+    tables = paper_tables(load_cells(cells))
+    assert [len(table.rows) for table in tables] == [7, 7, 7, 7, 8, 8]
+    printed = [cell for e in PAPER.values() for t in e.values() for row in t.values() for cell in row.values()]
+    shown = [entry.paper for table in tables for _, entries in table.rows for entry in entries]
+    assert sum("±" in text for text in shown) == sum(cell is not None for cell in printed)
+    assert shown.count("-") == printed.count(None)
+    ours = {
+        (table.title, label, column): entry.ours
+        for table in tables
+        for label, entries in table.rows
+        for column, entry in zip(table.columns, entries, strict=True)
+        if entry.ours is not None
+    }
+    assert ours["Experiment 1: Ignore the noise, find the object", "ndigo-4", "visits: fixed"].mean == pytest.approx(
+        111
+    )
+    assert ours["Experiment 5: The maze (% seen)", "ndigo-1", "% seen: movable"].mean == pytest.approx(50)
+    assert len(ours) == 6 + 6 + (5 + 2) + 5  # of the cells that are there and of no other
+    worst = {table.rows[-1][1][-1].note for table in tables if table.rows[-1][0] == "ndigo-4"}
+    assert worst == {"0% seen", ""}  # missing ones have none
+
+
+def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(cells, tmp_path, capsys):
+    assert main(["report", "--paper", "--cells", str(cells), "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^ ndigo-4 +111 +111 +22.0 +22.0 +4.00", out, re.MULTILINE)
+    assert re.search(r"^ paper +300.4±22.2 +1.4±1.2 +40.8±9.7 +330.7±47.4", out, re.MULTILINE)
+    assert out.count("cells missing: ") == len(CLAIMS) - 1  # one needs no other cell
+    assert "3 of 36 cells are there" in out
+    assert '20. holds: "still it can track the dynamics' in out
+    names = ["exp1-discovery-loss", "exp3-discovery-loss", "exp3-tracking", "exp5-discovery-loss", "scores"]
+    assert sorted(path.stem for path in tmp_path.glob("*.png")) == names
+    assert json.loads((tmp_path / "scores.json").read_text())["tasks"] == {
+        "ndigo-1": ["exp3", "exp5"],
+        "ndigo-4": ["exp1"],
+    }
+    blue = abs(imread(tmp_path / "exp1-discovery-loss.png")[..., :3] * 255 - (0x3D, 0x86, 0xD6)).max(axis=-1) <= 2
+    assert blue.sum() > 200  # ndigo-4's line
+
+
+def test_tracking_weighs_steps_and_leaves_out_what_few_seeds_reached():
+    made = contents(Cell("exp3", "pe"))
+    loss = np.full((10, 3, NUM_AGES), 4.0)
+    loss[0] = 1.0
+    steps = np.ones((10, 3, NUM_AGES))
+    steps[0] = 9.0
+    steps[2:, :, 5:] = 0.0
+    made["result"]["tracking"] = {"loss": loss.tolist(), "steps": steps.tolist()}
+    folder = CellFolder(Path(), made["settings"], made["result"], made["lines"])
+    cells = {
+        Cell("exp3", "pe"): measured(Cell("exp3", "pe"), folder),
+        Cell("exp3", "icm"): numbers_of(Cell("exp3", "icm")),
+    }
+    figure = tracking_figure(EXPERIMENTS["exp3"], cells)
+    assert figure is not None
+    assert [axis.get_title() for axis in figure.axes] == ["pe", "icm"]
+    upper, lower, *_ = figure.axes[0].get_lines()
+    assert (upper.get_label(), lower.get_label()) == ("upper", "lower")
+    np.testing.assert_allclose(np.asarray(upper.get_xdata()), range(5))
+    np.testing.assert_allclose(np.asarray(upper.get_ydata()), (9 * 1 + 9 * 4) / 18)
+
+
+def test_a_later_run_with_more_visits_is_drawn_in_full(tmp_path):
+    folders = []
+    for visits in (1.0, 300.0):
+        world = {"channels": ["walls", "lamp"], "in_view": ["lamp"], "objects": []}
+        settings = {"config": {"world": "my:world", "seeds": 1}, "reward": "pe", "world": world}
+        folders.append(RunFolder.create(tmp_path / str(visits), settings))
+        learning = {"reward": [0.0], "reward_c": [[0.0, 0.0]]}
+        folders[-1].append(
+            {"step": 1, "learning": learning, "evaluation": {"visits": [[visits]], "discovery_loss": [[]]}}
+        )
+    (axis,) = {axis for axis in curves_figure(folders).axes if "visits" in axis.get_title()}
+    assert axis.get_ylim()[0] == 0
+    assert axis.get_ylim()[1] > 300
+
+
+def test_without_a_cell_everything_is_missing_and_nothing_is_drawn(tmp_path, capsys):
+    (tmp_path / "none").mkdir()
+    words = ["report", "--paper", "--cells", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
+    assert main([*words, "--html", str(tmp_path / "page.html")]) == 0
+    out = capsys.readouterr().out
+    assert f"Verdicts on {len(CLAIMS)} claims: cells missing {len(CLAIMS)}." in out
+    assert "0 of 36 cells are there" in out
+    assert not (tmp_path / "out").exists()
+    assert "None yet: no cell is there." in (tmp_path / "page.html").read_text()
+
+
+def test_documents_have_their_blocks_written_and_the_rest_left_alone(cells, tmp_path):
+    document, numbers = tmp_path / "a.md", load_cells(cells)
+    document.write_text("before\n<!-- ndigo report --paper: state -->\nOLD\n<!-- end -->\nafter\n")
+    assert write_docs(document, numbers, [judge(claim, numbers) for claim in CLAIMS]) == ["state"]
+    state = "3 of 36 cells are there; their own clocks add up to 3 minutes (made up)"
+    before, text, after = document.read_text().partition(state)
+    assert before == "before\n<!-- ndigo report --paper: state -->\n"
+    assert text
+    assert after.endswith("\n<!-- end -->\nafter\n")
+    assert "OLD" not in after
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["report", "--paper", "runs/first"], "--paper reports on cells, not on runs"),
+        (["report", "--docs", "a.md", "runs/first"], "--docs writes what --paper finds"),
+        (["report", "--paper", "--html", "page.txt"], "--html page.txt: the name must end in .html"),
+        (["report", "--paper", "--docs", "plain.md"], "plain.md has no block to write"),
+        (["report", "--paper", "--docs", "wrong.md"], "unknown block in wrong.md 'claim'"),
+        (["report", "--paper", "--docs", "none.md"], "--docs none.md: it must be a document"),
+        (["report", "--paper", "--cells", "plain.md"], "--cells plain.md: it must be a folder of cells"),
+        (["report", "--paper", "--cells", "none"], "--cells none: it must be a folder of cells"),
+    ],
+)
+def test_bad_input_gets_one_line_and_code_2(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results" / "cells").mkdir(parents=True)
+    (tmp_path / "plain.md").write_text("nothing")
+    (tmp_path / "wrong.md").write_text("<!-- ndigo report --paper: claim -->\nx\n<!-- end -->")
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert err.startswith(f"ndigo: {message}")
+    assert (tmp_path / "wrong.md").read_text().count("x") == 1
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/results.md"])
+def test_what_the_documents_show_is_what_the_shipped_cells_say(name):
+    cells = load_cells(ROOT / "results" / "cells")
+    known = blocks(cells, [judge(claim, cells) for claim in CLAIMS])
+    text = (ROOT / name).read_text()
+    for block in BLOCK.finditer(text):
+        assert block[3] == known[block[2]], f"ndigo report --paper --docs {name}"
+
+
+def test_what_ships_is_small_and_every_cell_is_of_the_plan():
+    results = ROOT / "results"
+    assert sum(path.stat().st_size for path in results.rglob("*") if path.is_file()) < 30e6
+    names = {cell.name for cell in CELLS}
+    assert {path.name for path in (results / "cells").glob("*")} <= names
