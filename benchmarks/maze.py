@@ -21,13 +21,13 @@ from ndigo.api import load_trained
 from ndigo.oracle.exactness import steps_to
 from ndigo.oracle.filter import tables_of
 from ndigo.paper.experiments import find_world
-from ndigo.paper.plan import Cell, departures, listed
-from ndigo.paper.rows import load_cell
+from ndigo.paper.plan import Row, departures, listed
+from ndigo.paper.rows import load_row
 from ndigo.storage.run_folder import RunFolder
 from ndigo.watching.recording import record_numbered
 
 RUNS = Path(__file__).parents[1] / "results" / "maze"
-CELL = Cell("exp5", "ndigo-2")  # whose settings the runs change
+ROW = Row("exp5", "ndigo-2")  # whose settings the runs change
 EPISODES = 20
 ROOMS = {"fixed2": "room 2", "fixed3": "room 3", "fixed4": "room 4", "movable": "room 5"}
 LONG = "agent3e-4-model3e-4-long"  # which the figure shows
@@ -59,14 +59,14 @@ def table() -> list[str]:
         "furthest step of each seed",
     ]
     rows = ["| " + " | ".join(columns) + " |", "|---|" + "--:|" * (len(columns) - 1)]
-    recipe = load_cell(RUNS.parent / "cells" / CELL.name)
+    recipe = load_row(RUNS.parent / "cells" / ROW.name)
     folders = map(RunFolder, sorted(RUNS.iterdir()))
     trials = [(folder.settings(), folder.evaluations(), folder.path) for folder in folders]
     for settings, lines, path in [(recipe.settings, recipe.metrics, recipe.path), *trials]:
         world = settings["world"]
         paid = {x["step"]: np.asarray(x["learning"]["reward_c"])[:, world["channels"].index("walls")] for x in lines}
         seen = [np.asarray(lines[-1]["evaluation"]["frequency"])[:, world["objects"].index(name)] for name in ROOMS]
-        changed = departures(CELL, settings["config"])
+        changed = departures(ROW, settings["config"])
         walked = path / "furthest.json"  # from the run's last checkpoint, which is not kept
         cells = [
             listed({name: value for name, value in changed.items() if name != "seeds"}) or "the recipe",

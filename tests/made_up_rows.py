@@ -1,4 +1,4 @@
-"""Cells written by hand: whole folders with the recipe's settings and numbers of one's choice."""
+"""Rows written by hand: whole folders with the recipe's settings and numbers of one's choice."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ndigo.evaluation.tracking import NUM_AGES
-from ndigo.paper.experiments import EXPERIMENTS
+from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.measured import Measured, measured
-from ndigo.paper.plan import Cell, recipe
-from ndigo.paper.rows import CellFolder, save_cell
+from ndigo.paper.plan import recipe
+from ndigo.paper.rows import RowFolder, save_row
 
 SEEDS = 10
 # What an agent measures that nobody chose: nothing seen, nothing known.
@@ -22,10 +22,10 @@ Choose = Callable[[str, str], float | None]  # metric, object -> mean over seeds
 
 
 def contents(
-    cell: Cell, choose: Choose = lambda metric, name: None, spread: float = 0.01, **about: Any
+    row: Row, choose: Choose = lambda metric, name: None, spread: float = 0.01, **about: Any
 ) -> dict[str, Any]:
-    """Arguments of `save_cell`: seeds lie evenly within `spread` (relative) around the chosen means."""
-    experiment = EXPERIMENTS[cell.experiment]
+    """Arguments of `save_row`: seeds lie evenly within `spread` (relative) around the chosen means."""
+    experiment = EXPERIMENTS[row.experiment]
     names = list(experiment.world.objects)
     around = 1 + spread * np.linspace(-1, 1, SEEDS)[:, None]
 
@@ -38,15 +38,15 @@ def contents(
     paid = [choose("reward", name) or 0.0 for name in channels]
     learning = {"reward": [sum(paid)] * SEEDS, "reward_c": [paid] * SEEDS}
     known = np.repeat(np.array(chosen("tracking", 4.0))[:, :, None], NUM_AGES, axis=2)
-    steps = recipe(cell).learner_steps
+    steps = recipe(row).learner_steps
     lines = [
         {"step": step, "seconds": 1.0, "learning": learning, "evaluation": evaluation} for step in (steps // 2, steps)
     ]
     return {
         "settings": {
-            "config": dataclasses.asdict(recipe(cell)),
+            "config": dataclasses.asdict(recipe(row)),
             "world": {"channels": channels, "in_view": names, "objects": names, "num_steps": 400},
-            "reward": cell.reward,
+            "reward": row.reward,
             "versions": {"ndigo": "0.1.0"},
             "device": "made up",
         },
@@ -67,12 +67,12 @@ def contents(
     }
 
 
-def make_up(root: Path, cell: Cell, choose: Choose = lambda metric, name: None, **more: Any) -> CellFolder:
-    """The cell's folder under `root`."""
-    return save_cell(root / cell.name, **contents(cell, choose, **more))
+def make_up(root: Path, row: Row, choose: Choose = lambda metric, name: None, **more: Any) -> RowFolder:
+    """The row's folder under `root`."""
+    return save_row(root / row.name, **contents(row, choose, **more))
 
 
-def numbers_of(cell: Cell, choose: Choose = lambda metric, name: None, spread: float = 0.01) -> Measured:
+def numbers_of(row: Row, choose: Choose = lambda metric, name: None, spread: float = 0.01) -> Measured:
     """The same without files."""
-    made = contents(cell, choose, spread)
-    return measured(cell, CellFolder(Path(), made["settings"], made["result"], made["lines"]))
+    made = contents(row, choose, spread)
+    return measured(row, RowFolder(Path(), made["settings"], made["result"], made["lines"]))

@@ -9,7 +9,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from ndigo.audit.episodes import Judged
+from ndigo.audit.episodes import AuditedEpisode
 from ndigo.audit.numbers import Audit, Known, Offer, Pay, summarise
 from ndigo.audit.verdict import verdict
 from ndigo.report.statistics import Estimate
@@ -18,7 +18,7 @@ CHANNELS, KINDS = ["walls", "fixed", "noise"], {"fixed": "fixed", "noise": "whit
 GAMMA = 0.5
 
 
-def random_episodes(num_minds: int, num_episodes: int = 40, S: int = 20, seed: int = 0, **changes) -> Judged:
+def random_episodes(num_minds: int, num_episodes: int = 40, S: int = 20, seed: int = 0, **changes) -> AuditedEpisode:
     rng = np.random.default_rng(seed)
     attainable = rng.gamma(0.5, size=(num_minds, num_episodes, S, 3)) * [1.0, 2.0, 0.0]
     fields = {
@@ -29,10 +29,10 @@ def random_episodes(num_minds: int, num_episodes: int = 40, S: int = 20, seed: i
         "floor": rng.random((num_minds, num_episodes, S, 2)),
         "is_visible": rng.random((num_minds, num_episodes, S, 2)) < 0.25,
     }
-    return Judged(**(fields | changes))
+    return AuditedEpisode(**(fields | changes))
 
 
-def audit_of(judged: Judged, seekers=None) -> Audit:
+def audit_of(judged: AuditedEpisode, seekers=None) -> Audit:
     return summarise(judged, seekers or {}, reward="ndigo-4", gamma=GAMMA, channels=CHANNELS, kinds=KINDS)
 
 

@@ -1,4 +1,4 @@
-"""`ndigo reproduce` on a recipe so small that a CPU makes a cell of it in seconds."""
+"""`ndigo reproduce` on a recipe so small that a CPU makes a row of it in seconds."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tiny_runs import TINY
 import ndigo
 from ndigo.cli import main
 from ndigo.paper import plan
-from ndigo.paper.experiments import EXPERIMENTS
-from ndigo.paper.measured import compared, find_cells, measured
-from ndigo.paper.plan import CELLS, Cell, departures, recipe
-from ndigo.paper.rows import load_cell, save_cell
+from ndigo.paper.experiments import EXPERIMENTS, Row
+from ndigo.paper.measured import compared, measured
+from ndigo.paper.plan import all_rows, departures, find_rows, recipe
+from ndigo.paper.rows import load_row, save_row
 from ndigo.types import Truth
 
 SMALL = ndigo.Config(**{**{k: v for k, v in TINY.items() if k != "preset"}, "learner_steps": 8})  # two chunks
-CELL = Cell("exp1", "ndigo-1")
-WORDS = ["reproduce", "exp1", "--reward", "ndigo-1", "--cells", "cells", "--runs", "runs"]
+ROW = Row("exp1", "ndigo-1")
+WORDS = ["reproduce", "exp1", "--reward", "ndigo-1", "--rows", "rows", "--runs", "runs"]
 
 
 def where(state) -> Truth:
@@ -43,36 +43,36 @@ def small_recipe(tmp_path, monkeypatch):
     monkeypatch.setitem(EXPERIMENTS, "exp1", experiment)
 
 
-def test_a_cell_is_paused_resumed_kept_and_compared(small_recipe, tmp_path, capsys):
+def test_a_row_is_paused_resumed_kept_and_compared(small_recipe, tmp_path, capsys):
     assert main([*WORDS, "--minutes", "0.00001"]) == 0
     out = capsys.readouterr().out
     assert out.startswith(
         "exp1-ndigo-1: 2 seeds, 8 learner steps, 96 world steps a seed, then 5 greedy episodes a seed\n"
     )
-    assert "paused at step 4, saved in runs/cells/exp1-ndigo-1; the same command goes on from there" in out
-    assert not (tmp_path / "cells").exists()
-    assert main(["reproduce", "--list", "--cells", "cells", "--runs", "runs"]) == 0
+    assert "paused at step 4, saved in runs/rows/exp1-ndigo-1; the same command goes on from there" in out
+    assert not (tmp_path / "rows").exists()
+    assert main(["reproduce", "--list", "--rows", "rows", "--runs", "runs"]) == 0
     assert "begun: step 4" in capsys.readouterr().out
 
     assert main(WORDS) == 0
     out = capsys.readouterr().out
     assert "from step 4 on" in out
     assert "at the pace it has had" in out
-    assert "kept as cells/exp1-ndigo-1; there was none to compare with" in out
-    assert sorted(os.listdir("cells/exp1-ndigo-1")) == ["config.json", "metrics.jsonl.gz", "result.json"]
-    assert list(find_cells(tmp_path / "cells")) == [CELL]
+    assert "kept as rows/exp1-ndigo-1; there was none to compare with" in out
+    assert sorted(os.listdir("rows/exp1-ndigo-1")) == ["config.json", "metrics.jsonl.gz", "result.json"]
+    assert list(find_rows(tmp_path / "rows")) == [ROW]
 
-    # What the cell holds is what the run's last checkpoint does, over all its seeds.
-    cell = load_cell(tmp_path / "cells" / "exp1-ndigo-1")
-    run = ndigo.open_run("runs/cells/exp1-ndigo-1")
+    # What the row holds is what the run's last checkpoint does, over all its seeds.
+    row = load_row(tmp_path / "rows" / "exp1-ndigo-1")
+    run = ndigo.open_run("runs/rows/exp1-ndigo-1")
     expected = np.asarray(run.evaluate(5, 1_000_000).discovery_loss, float).mean(axis=1)
-    np.testing.assert_allclose(cell.result["evaluation"]["discovery_loss"], expected, rtol=1e-4)
-    assert (cell.result["learner_steps"], cell.result["world_steps"]) == (8, 96)
-    assert cell.agent is not None
-    assert ndigo.load(cell.agent).config == run.config
-    assert cell.agent == tmp_path / "agents" / "exp1-ndigo-1.safetensors"
-    tracked = np.array(cell.result["tracking"]["steps"])
-    visits = np.array(cell.result["evaluation"]["visits"])
+    np.testing.assert_allclose(row.result["evaluation"]["discovery_loss"], expected, rtol=1e-4)
+    assert (row.result["learner_steps"], row.result["world_steps"]) == (8, 96)
+    assert row.agent is not None
+    assert ndigo.load(row.agent).config == run.config
+    assert row.agent == tmp_path / "agents" / "exp1-ndigo-1.safetensors"
+    tracked = np.array(row.result["tracking"]["steps"])
+    visits = np.array(row.result["evaluation"]["visits"])
     np.testing.assert_allclose(tracked[:, :, 0], 5 * visits, atol=0.1)  # age 0: in view
 
     # Asked for again, it is done already, and stands beside the one that is kept.
@@ -81,49 +81,49 @@ def test_a_cell_is_paused_resumed_kept_and_compared(small_recipe, tmp_path, caps
     assert "nothing is left to train" in out
     assert "ok: all 4 means lie within the shipped result's 95% intervals" in out
 
-    assert main(["reproduce", "--list", "--cells", "cells", "--runs", "runs"]) == 0
-    assert "1 of 36 cells done" in capsys.readouterr().out
+    assert main(["reproduce", "--list", "--rows", "rows", "--runs", "runs"]) == 0
+    assert "1 of 36 rows done" in capsys.readouterr().out
 
-    # A recipe that changed since has no part in the run that was begun, nor in the cell.
+    # A recipe that changed since has no part in the run that was begun, nor in the row.
     ndigo.PRESETS["gpu"] = dataclasses.replace(SMALL, gamma=0.9)
     assert main(WORDS) == 2
     assert "was begun with gamma 0.99, now it is 0.9: move that folder away first" in capsys.readouterr().err
-    assert find_cells(tmp_path / "cells") == {}
-    assert main(["reproduce", "--list", "--cells", "cells"]) == 0
+    assert find_rows(tmp_path / "rows") == {}
+    assert main(["reproduce", "--list", "--rows", "rows"]) == 0
     assert "not the recipe: gamma 0.99" in capsys.readouterr().out
 
 
-def test_a_trial_is_marked_and_counts_as_no_cell(small_recipe, tmp_path, capsys):
+def test_a_trial_is_marked_and_counts_as_no_row(small_recipe, tmp_path, capsys):
     assert main([*WORDS, "--seeds", "3", "--minutes", "5", "--dry-run"]) == 0
     out = capsys.readouterr().out
-    assert "a trial, not the recipe: it never counts as a cell" in out
+    assert "a trial, not the recipe: it never counts as a row" in out
     assert "in runs/trials/exp1-ndigo-1-gpu-seeds-3" in out
-    # Nor does it where someone puts it among the cells.
-    made = contents(CELL)
+    # Nor does it where someone puts it among the rows.
+    made = contents(ROW)
     made["settings"]["config"]["seeds"] = 3
-    save_cell(tmp_path / "cells" / CELL.name, **made)
-    assert departures(CELL, made["settings"]["config"]) == {"seeds": 3}
-    assert find_cells(tmp_path / "cells") == {}
+    save_row(tmp_path / "rows" / ROW.name, **made)
+    assert departures(ROW, made["settings"]["config"]) == {"seeds": 3}
+    assert find_rows(tmp_path / "rows") == {}
 
 
 def test_means_outside_the_shipped_interval_are_named(tmp_path, capsys):
-    shipped = measured(CELL, make_up(tmp_path / "a", CELL, lambda metric, name: 100.0 if metric == "visits" else None))
+    shipped = measured(ROW, make_up(tmp_path / "a", ROW, lambda metric, name: 100.0 if metric == "visits" else None))
     # Ten seeds evenly between 99 and 101: their mean's interval is 99.53 to 100.5.
-    new = measured(CELL, make_up(tmp_path / "b", CELL, lambda metric, name: 100.3 if name == "fixed" else 100.6))
+    new = measured(ROW, make_up(tmp_path / "b", ROW, lambda metric, name: 100.3 if name == "fixed" else 100.6))
     text = compared(new, shipped)
     assert "visits of noise: 100.6, shipped 100 (99.53 to 100.5)" in text
     assert "visits of fixed: 100.3" not in text
     assert "by chance alone" in text
 
 
-def test_the_plan_has_every_cell_once_in_its_order_and_one_recipe():
-    assert len(CELLS) == len(set(CELLS)) == 36
-    assert [c.name for c in CELLS[:3]] == ["exp1-ndigo-4", "exp1-icm", "exp1-pe"]
-    assert list(dict.fromkeys(c.experiment for c in CELLS)) == ["exp1", "exp4", "exp2", "exp3", "exp5"]
-    assert [c.reward for c in CELLS if c.experiment == "exp5"][:3] == ["ndigo-5", "icm", "pe"]
+def test_the_plan_has_every_row_once_in_its_order_and_one_recipe():
+    assert len(all_rows()) == len(set(all_rows())) == 36
+    assert [c.name for c in all_rows()[:3]] == ["exp1-ndigo-4", "exp1-icm", "exp1-pe"]
+    assert list(dict.fromkeys(c.experiment for c in all_rows())) == ["exp1", "exp2", "exp3", "exp4", "exp5"]
+    assert [c.reward for c in all_rows() if c.experiment == "exp5"][:3] == ["ndigo-5", "icm", "pe"]
     differing = {
         f.name
-        for c in CELLS
+        for c in all_rows()
         for f in dataclasses.fields(recipe(c))
         if getattr(recipe(c), f.name) != getattr(ndigo.PRESETS["gpu"], f.name)
     }
@@ -131,17 +131,17 @@ def test_the_plan_has_every_cell_once_in_its_order_and_one_recipe():
     assert plan.EPISODES >= 100
 
 
-def test_all_walks_the_missing_cells_of_the_plan(tmp_path, monkeypatch, capsys):
+def test_all_walks_the_missing_rows_of_the_plan(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for cell in CELLS[2:]:
-        make_up(tmp_path / "cells", cell, device="cpu")
-    assert main(["reproduce", "--all", "--cells", "cells", "--dry-run"]) == 0
+    for row in all_rows()[2:]:
+        make_up(tmp_path / "rows", row, device="cpu")
+    assert main(["reproduce", "--all", "--rows", "rows", "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert [line.split(":")[0] for line in out.splitlines() if line.startswith("[")] == [
         "[1/2] exp1-ndigo-4",
         "[2/2] exp1-icm",
     ]
-    assert "about 1.0 min on cpu (as its experiment's shipped cells took)" in out
+    assert "about 1.0 min on cpu (as its experiment's shipped rows took)" in out
 
 
 @pytest.mark.parametrize(

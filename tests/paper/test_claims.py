@@ -1,4 +1,4 @@
-"""Verdicts on made-up cells: one set in which the paper is right, one in which everything is the other way round."""
+"""Verdicts on made-up rows: one set in which the paper is right, one in which everything is the other way round."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import pytest
 from made_up_rows import numbers_of
 from reference.maps import maze
 
-from ndigo.paper.all_claims import CLAIMS
 from ndigo.paper.claims import Part, above, decide, judge, less, no_difference
 from ndigo.paper.comparisons import prior
+from ndigo.paper.experiments import Row
+from ndigo.paper.experiments.across import all_claims
 from ndigo.paper.measured import Measured
-from ndigo.paper.plan import CELLS, Cell
+from ndigo.paper.plan import all_rows
 from ndigo.report import statistics
 from ndigo.report.statistics import Estimate, mean_of
 
+CLAIMS, ROWS = all_claims(), all_rows()
 # Rows of numbers: random, pe, pg, icm, then the experiment's NDIGOs.
 RIGHT: dict[tuple[str, str, str], tuple[float, ...]] = {
     ("exp1", "discovery_loss", "fixed"): (3.8, 3.85, 3.7, 3.0, 0.8, 0.5, 0.2),
@@ -56,31 +58,29 @@ WRONG: dict[tuple[str, str, str], tuple[float, ...]] = {
 }
 
 
-def world_of(is_right: bool, spread: float = 0.01) -> dict[Cell, object]:
-    """All 36 cells; the wrong ones have a constant minus each number, so that every order is the other way round."""
+def world_of(is_right: bool, spread: float = 0.01) -> dict[Row, object]:
+    """All 36 rows; the wrong ones have a constant minus each number, so that every order is the other way round."""
 
-    def choose(cell: Cell, metric: str, name: str) -> float | None:
+    def choose(row: Row, metric: str, name: str) -> float | None:
         if metric == "tracking":
             return 0.05 if is_right else 3.9
         if metric == "reward":  # by channel
             return (2.0 if name == "noise" else 0.1) if is_right else (0.1 if name == "noise" else 2.0)
-        row = RIGHT.get((cell.experiment, metric, name))
-        if row is None:
+        numbers = RIGHT.get((row.experiment, metric, name))
+        if numbers is None:
             return None
-        x = row[(MAZE_ORDER if cell.experiment == "exp5" else ORDER).index(cell.reward)]
+        x = numbers[(MAZE_ORDER if row.experiment == "exp5" else ORDER).index(row.reward)]
         if is_right:
             return x
-        if (cell.experiment, metric, name) in WRONG:
-            return WRONG[cell.experiment, metric, name][ORDER.index(cell.reward)]
+        if (row.experiment, metric, name) in WRONG:
+            return WRONG[row.experiment, metric, name][ORDER.index(row.reward)]
         if metric == "frequency":
             return 0.0 if x else 0.9
-        if (cell, metric) == (Cell("exp2", "ndigo-4"), "discovery_loss"):
+        if (row, metric) == (Row("exp2", "ndigo-4"), "discovery_loss"):
             x += 0.5  # one sentence says that variants are alike
-        return (MOST[cell.experiment] if metric == "discovery_loss" else 400) - x
+        return (MOST[row.experiment] if metric == "discovery_loss" else 400) - x
 
-    return {
-        cell: numbers_of(cell, lambda metric, name, cell=cell: choose(cell, metric, name), spread) for cell in CELLS
-    }
+    return {row: numbers_of(row, lambda metric, name, row=row: choose(row, metric, name), spread) for row in ROWS}
 
 
 @pytest.fixture(scope="module")
@@ -98,15 +98,15 @@ def test_every_claim_holds_where_it_is_true_and_not_where_the_opposite_is(claim,
     true, false = judge(claim, right), judge(claim, wrong)
     assert true.verdict == "holds", [part for part in true.parts if part.status != "supported"]
     assert false.verdict == "does not hold", [part for part in false.parts if part.status != "contradicted"]
-    named = {cell for part in true.parts for cell in part.cells}
+    named = {row for part in true.parts for row in part.rows}
     assert named <= set(claim.needs)  # what is compared is what is asked for
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
 def test_a_claim_without_a_cell_it_needs_says_which(claim, right):
     gone = claim.needs[-1]
-    judged = judge(claim, {cell: numbers for cell, numbers in right.items() if cell != gone})
-    assert (judged.verdict, judged.missing, judged.parts) == ("cells missing", (gone,), ())
+    judged = judge(claim, {row: numbers for row, numbers in right.items() if row != gone})
+    assert (judged.verdict, judged.missing, judged.parts) == ("rows missing", (gone,), ())
 
 
 def part(status: str, is_essential: bool = False) -> Part:
@@ -141,21 +141,21 @@ def test_a_claim_of_most_goes_by_more_than_half(statuses, verdict):
 
 
 def test_a_coarser_grid_leaves_every_comparison_as_it_is(monkeypatch):
-    """Of cells with every kind of seed: some that never see the object, some alike, some far off."""
+    """Of rows with every kind of seed: some that never see the object, some alike, some far off."""
     rng = np.random.default_rng(0)
 
-    def noisy(cell: Cell) -> Measured:
-        made = numbers_of(cell)
+    def noisy(row: Row) -> Measured:
+        made = numbers_of(row)
         final = {name: x * rng.lognormal(0, 0.5, x.shape).round(1) for name, x in made.final.items()}
         final["visits"] = 20 * final["first_visit"] * (rng.random(final["visits"].shape) < 0.3)
         return dataclasses.replace(made, final=final)
 
-    cells = {cell: noisy(cell) for cell in CELLS}
+    rows = {row: noisy(row) for row in ROWS}
     claims = [claim for claim in CLAIMS if claim.name.startswith(("exp1", "exp3"))]
     found = []
     for grid in (statistics.GRID, statistics.GRID // 8):
         monkeypatch.setattr(statistics, "GRID", grid)
-        found.append([part.status for claim in claims for part in judge(claim, cells).parts])
+        found.append([part.status for claim in claims for part in judge(claim, rows).parts])
     assert found[0] == found[1]
     assert {"contradicted", "undecided"} <= set(found[0])
 
@@ -175,16 +175,17 @@ def test_what_overlaps_is_undecided_and_one_seed_decides_nothing():
 def test_a_claim_that_fails_shows_what_was_paid_for(right, wrong):
     (claim,) = [claim for claim in CLAIMS if claim.name == "exp4 only ndigo-4"]
     assert judge(claim, right).evidence == ()
-    mixed = {**right, Cell("exp4", "ndigo-4"): dataclasses.replace(wrong[Cell("exp4", "ndigo-4")])}
+    mixed = {**right, Row("exp4", "ndigo-4"): dataclasses.replace(wrong[Row("exp4", "ndigo-4")])}
     judged = judge(claim, mixed)
     assert judged.verdict == "does not hold"
     assert "exp4-ndigo-4 is paid a step: walls 2.0000, brownian 2.0000, fixed 2.0000" in judged.evidence
 
 
 def test_knowing_the_room_costs_the_log_of_its_cells():
-    np.testing.assert_allclose([prior("exp1"), prior("exp2"), prior("exp3")], np.log([48, 144, 48]))
+    levels = [prior(name) for name in ("exp1", "exp2", "exp3", "exp5")]
     # Counted in the maze's drawing: a fixed object avoids the mouths of its room's corridors, a movable one does not.
     drawn = maze()
     num_cells = [len(drawn.rooms[room]) - len(drawn.mouths(room)) for room in ("room2", "room3", "room4")]
     assert num_cells == [28, 18, 18]
-    np.testing.assert_allclose(prior("exp5"), np.log([*num_cells, len(drawn.rooms["room5"])]).mean())
+    maze_level = np.log([*num_cells, len(drawn.rooms["room5"])]).mean()
+    assert levels == pytest.approx([*np.log([48, 144, 48]), maze_level])

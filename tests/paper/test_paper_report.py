@@ -1,4 +1,4 @@
-"""`ndigo report --paper` from made-up cells: their numbers, the paper's, what is missing, and generated documents."""
+"""`ndigo report --paper` from made-up rows: their numbers, the paper's, what is missing, and generated documents."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from matplotlib.image import imread
 
 from ndigo.cli import main
 from ndigo.evaluation.tracking import NUM_AGES
-from ndigo.paper.all_claims import CLAIMS
 from ndigo.paper.claims import judge
 from ndigo.paper.curves import tracking_figure
-from ndigo.paper.experiments import EXPERIMENTS
-from ndigo.paper.experiments.printed import PAPER
-from ndigo.paper.measured import load_cells, measured
-from ndigo.paper.plan import CELLS, Cell
-from ndigo.paper.rows import CellFolder
+from ndigo.paper.experiments import EXPERIMENTS, Row
+from ndigo.paper.experiments.across import all_claims
+from ndigo.paper.measured import measured
+from ndigo.paper.plan import all_rows, load_rows, row_folders
+from ndigo.paper.rows import RowFolder, save_row
 from ndigo.paper.state import BLOCK, blocks, write_docs
-from ndigo.paper.tables import paper_tables
+from ndigo.paper.tables import paper_sheets
 from ndigo.report.curves import curves_figure
 from ndigo.storage.run_folder import RunFolder
 
@@ -30,22 +29,23 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def cells(tmp_path_factory):
-    root = tmp_path_factory.mktemp("cells")
-    make_up(root, Cell("exp1", "ndigo-4"), lambda metric, name: {"visits": 111.0, "first_visit": 22.0}.get(metric))
+def rows(tmp_path_factory):
+    root = tmp_path_factory.mktemp("rows")
+    make_up(root, Row("exp1", "ndigo-4"), lambda metric, name: {"visits": 111.0, "first_visit": 22.0}.get(metric))
     make_up(
-        root, Cell("exp5", "ndigo-1"), lambda metric, name: 0.5 if (metric, name) == ("frequency", "movable") else None
+        root, Row("exp5", "ndigo-1"), lambda metric, name: 0.5 if (metric, name) == ("frequency", "movable") else None
     )
-    make_up(root, Cell("exp3", "ndigo-1"), lambda metric, name: {"tracking": 1.5}.get(metric))
+    make_up(root, Row("exp3", "ndigo-1"), lambda metric, name: {"tracking": 1.5}.get(metric))
     return root
 
 
-def test_every_printed_number_stands_in_a_table_beside_its_cell(cells):
-    tables = paper_tables(load_cells(cells))
+def test_every_printed_number_stands_in_a_table_beside_its_cell(rows):
+    tables = paper_sheets(load_rows(rows))
     assert [len(table.rows) for table in tables] == [7, 7, 7, 7, 8, 8]
-    printed = [cell for e in PAPER.values() for t in e.values() for row in t.values() for cell in row.values()]
+    tables_of = [t for e in EXPERIMENTS.values() for t in e.printed.tables.values()]
+    printed = [number for t in tables_of for by_object in t.values() for number in by_object.values()]
     shown = [entry.paper for table in tables for _, entries in table.rows for entry in entries]
-    assert sum("±" in text for text in shown) == sum(cell is not None for cell in printed)
+    assert sum("±" in text for text in shown) == sum(number is not None for number in printed)
     assert shown.count("-") == printed.count(None)
     ours = {
         (table.title, label, column): entry.ours
@@ -58,18 +58,18 @@ def test_every_printed_number_stands_in_a_table_beside_its_cell(cells):
         111
     )
     assert ours["Experiment 5: The maze (% seen)", "ndigo-1", "% seen: movable"].mean == pytest.approx(50)
-    assert len(ours) == 6 + 6 + (5 + 2) + 5  # of the cells that are there and of no other
+    assert len(ours) == 6 + 6 + (5 + 2) + 5  # of the rows that are there and of no other
     worst = {table.rows[-1][1][-1].note for table in tables if table.rows[-1][0] == "ndigo-4"}
     assert worst == {"0% seen", ""}  # missing ones have none
 
 
-def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(cells, tmp_path, capsys):
-    assert main(["report", "--paper", "--cells", str(cells), "--out", str(tmp_path)]) == 0
+def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(rows, tmp_path, capsys):
+    assert main(["report", "--paper", "--rows", str(rows), "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^ ndigo-4 +111 +111 +22.0 +22.0 +4.00", out, re.MULTILINE)
     assert re.search(r"^ paper +300.4±22.2 +1.4±1.2 +40.8±9.7 +330.7±47.4", out, re.MULTILINE)
-    assert out.count("cells missing: ") == len(CLAIMS) - 1  # one needs no other cell
-    assert "3 of 36 cells are there" in out
+    assert out.count("rows missing: ") == len(all_claims()) - 1  # one needs no other row
+    assert "3 of 36 rows are made by the recipe" in out
     assert '20. holds: "still it can track the dynamics' in out
     names = ["exp1-discovery-loss", "exp3-discovery-loss", "exp3-tracking", "exp5-discovery-loss", "scores"]
     assert sorted(path.stem for path in tmp_path.glob("*.png")) == names
@@ -82,19 +82,19 @@ def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(cells, tm
 
 
 def test_tracking_weighs_steps_and_leaves_out_what_few_seeds_reached():
-    made = contents(Cell("exp3", "pe"))
+    made = contents(Row("exp3", "pe"))
     loss = np.full((10, 3, NUM_AGES), 4.0)
     loss[0] = 1.0
     steps = np.ones((10, 3, NUM_AGES))
     steps[0] = 9.0
     steps[2:, :, 5:] = 0.0
     made["result"]["tracking"] = {"loss": loss.tolist(), "steps": steps.tolist()}
-    folder = CellFolder(Path(), made["settings"], made["result"], made["lines"])
-    cells = {
-        Cell("exp3", "pe"): measured(Cell("exp3", "pe"), folder),
-        Cell("exp3", "icm"): numbers_of(Cell("exp3", "icm")),
+    folder = RowFolder(Path(), made["settings"], made["result"], made["lines"])
+    rows = {
+        Row("exp3", "pe"): measured(Row("exp3", "pe"), folder),
+        Row("exp3", "icm"): numbers_of(Row("exp3", "icm")),
     }
-    figure = tracking_figure(EXPERIMENTS["exp3"], cells)
+    figure = tracking_figure(EXPERIMENTS["exp3"], rows)
     assert figure is not None
     assert [axis.get_title() for axis in figure.axes] == ["pe", "icm"]
     upper, lower, *_ = figure.axes[0].get_lines()
@@ -120,20 +120,21 @@ def test_a_later_run_with_more_visits_is_drawn_in_full(tmp_path):
 
 def test_without_a_cell_everything_is_missing_and_nothing_is_drawn(tmp_path, capsys):
     (tmp_path / "none").mkdir()
-    words = ["report", "--paper", "--cells", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
+    words = ["report", "--paper", "--rows", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
     assert main([*words, "--html", str(tmp_path / "page.html")]) == 0
     out = capsys.readouterr().out
-    assert f"Verdicts on {len(CLAIMS)} claims: cells missing {len(CLAIMS)}." in out
-    assert "0 of 36 cells are there" in out
+    assert f"Verdicts on {len(all_claims())} claims: rows missing {len(all_claims())}." in out
+    assert "0 of 36 rows are made by the recipe" in out
     assert not (tmp_path / "out").exists()
-    assert "None yet: no cell is there." in (tmp_path / "page.html").read_text()
+    assert "None yet: no row is there." in (tmp_path / "page.html").read_text()
 
 
-def test_documents_have_their_blocks_written_and_the_rest_left_alone(cells, tmp_path):
-    document, numbers = tmp_path / "a.md", load_cells(cells)
+def test_documents_have_their_blocks_written_and_the_rest_left_alone(rows, tmp_path):
+    document, numbers = tmp_path / "a.md", load_rows(rows)
     document.write_text("before\n<!-- ndigo report --paper: state -->\nOLD\n<!-- end -->\nafter\n")
-    assert write_docs(document, numbers, [judge(claim, numbers) for claim in CLAIMS]) == ["state"]
-    state = "3 of 36 cells are there; their own clocks add up to 3 minutes (made up)"
+    known = blocks(numbers, [judge(claim, numbers) for claim in all_claims()])
+    assert write_docs(document, known) == ["state"]
+    state = "3 of 36 rows are made by the recipe: preset `gpu`, 10 seeds"
     before, text, after = document.read_text().partition(state)
     assert before == "before\n<!-- ndigo report --paper: state -->\n"
     assert text
@@ -144,19 +145,19 @@ def test_documents_have_their_blocks_written_and_the_rest_left_alone(cells, tmp_
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["report", "--paper", "runs/first"], "--paper reports on cells, not on runs"),
+        (["report", "--paper", "runs/first"], "--paper reports on rows, not on runs"),
         (["report", "--docs", "a.md", "runs/first"], "--docs writes what --paper finds"),
         (["report", "--paper", "--html", "page.txt"], "--html page.txt: the name must end in .html"),
         (["report", "--paper", "--docs", "plain.md"], "plain.md has no block to write"),
         (["report", "--paper", "--docs", "wrong.md"], "unknown block in wrong.md 'claim'"),
         (["report", "--paper", "--docs", "none.md"], "--docs none.md: it must be a document"),
-        (["report", "--paper", "--cells", "plain.md"], "--cells plain.md: it must be a folder of cells"),
-        (["report", "--paper", "--cells", "none"], "--cells none: it must be a folder of cells"),
+        (["report", "--paper", "--rows", "plain.md"], "--rows plain.md: it must be a folder of rows"),
+        (["report", "--paper", "--rows", "none"], "--rows none: it must be a folder of rows"),
     ],
 )
 def test_bad_input_gets_one_line_and_code_2(words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "results" / "cells").mkdir(parents=True)
+    (tmp_path / "results" / "rows").mkdir(parents=True)
     (tmp_path / "plain.md").write_text("nothing")
     (tmp_path / "wrong.md").write_text("<!-- ndigo report --paper: claim -->\nx\n<!-- end -->")
     assert main(words) == 2
@@ -167,16 +168,31 @@ def test_bad_input_gets_one_line_and_code_2(words, message, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/results.md"])
-def test_what_the_documents_show_is_what_the_shipped_cells_say(name):
-    cells = load_cells(ROOT / "results" / "cells")
-    known = blocks(cells, [judge(claim, cells) for claim in CLAIMS])
+def test_what_the_documents_show_is_what_the_shipped_rows_say(name):
+    folder = ROOT / "results" / "rows"
+    rows = load_rows(folder)
+    others = [row for row in row_folders(folder) if row not in rows]
+    known = blocks(rows, [judge(claim, rows) for claim in all_claims()], others)
     text = (ROOT / name).read_text()
     for block in BLOCK.finditer(text):
         assert block[3] == known[block[2]], f"ndigo report --paper --docs {name}"
 
 
-def test_what_ships_is_small_and_every_cell_is_of_the_plan():
+def test_rows_of_another_recipe_count_as_missing_and_are_told(tmp_path, capsys):
+    make_up(tmp_path / "rows", Row("exp1", "pe"))
+    old = contents(Row("exp1", "icm"))
+    del old["settings"]["config"]["longest_stretch"]  # made before there was such a setting
+    save_row(tmp_path / "rows" / "exp1-icm", **old)
+    assert list(load_rows(tmp_path / "rows")) == [Row("exp1", "pe")]
+    assert main(["report", "--paper", "--rows", str(tmp_path / "rows"), "--out", str(tmp_path)]) == 0
+    assert "1 of 36 rows are made by the recipe" in (out := " ".join(capsys.readouterr().out.split()))
+    assert "Another recipe made 1 more, which count as missing." in out
+    assert main(["reproduce", "--list", "--rows", str(tmp_path / "rows")]) == 0
+    assert "not the recipe: longest_stretch not yet a setting" in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_ships_is_small_and_every_row_is_of_the_plan():
     results = ROOT / "results"
     assert sum(path.stat().st_size for path in results.rglob("*") if path.is_file()) < 30e6
-    names = {cell.name for cell in CELLS}
-    assert {path.name for path in (results / "cells").glob("*")} <= names
+    names = {row.name for row in all_rows()}
+    assert {path.name for path in (results / "rows").glob("*")} <= names

@@ -1,13 +1,15 @@
-"""The paper's numbers: some cells read off the page by hand, and the shape of every table."""
+"""The paper's numbers: some read off the page by hand, and the shape of every table."""
 
 import pytest
 
+from ndigo.paper.experiment import Mean
 from ndigo.paper.experiments import EXPERIMENTS
-from ndigo.paper.experiments.printed import PAPER, Printed, printed
+
+PAPER = {name: experiment.printed.tables for name, experiment in EXPERIMENTS.items()}
 
 
 @pytest.mark.parametrize(
-    ("experiment", "metric", "reward", "name", "cell"),
+    ("experiment", "metric", "reward", "name", "number"),
     [
         ("exp1", "visits", "random", "fixed", (14.1, 14.3)),
         ("exp1", "visits", "pe", "noise", (158.3, 3.7)),
@@ -22,14 +24,17 @@ from ndigo.paper.experiments.printed import PAPER, Printed, printed
         ("exp5", "frequency", "ndigo-2", "movable", (81.5, 22.5)),
     ],
 )
-def test_cells_are_as_printed(experiment, metric, reward, name, cell):
-    assert printed(experiment, metric, reward, name) == cell
+def test_numbers_are_as_printed(experiment, metric, reward, name, number):
+    assert EXPERIMENTS[experiment].printed.mean(metric, reward, name) == number
 
 
 def test_a_dash_and_a_missing_row_are_both_none():
     assert PAPER["exp5"]["frequency"]["pe"]["fixed2"] is None
     assert "random" not in PAPER["exp3"]["visits"]
-    assert printed("exp3", "visits", "random", "upper") is None
+    printed = EXPERIMENTS["exp3"].printed
+    assert printed.mean("visits", "random", "upper") is None
+    assert printed.text("visits", "random", "upper") == ""
+    assert EXPERIMENTS["exp5"].printed.text("frequency", "pe", "fixed2") == "-"
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -45,10 +50,14 @@ def test_every_table_has_the_experiments_rewards_and_objects(name):
 
 def test_every_number_lies_in_its_metrics_range():
     top = {"visits": 400, "first_visit": 400, "frequency": 100}
-    cells = [
-        (m, cell) for tables in PAPER.values() for m, t in tables.items() for row in t.values() for cell in row.values()
+    numbers = [
+        (m, number)
+        for tables in PAPER.values()
+        for m, t in tables.items()
+        for row in t.values()
+        for number in row.values()
     ]
-    printed_cells = [(metric, cell) for metric, cell in cells if cell is not None]
-    assert len(cells) == 2 * (3 * 7 * 2 + 5 * 2) + 2 * 8 * 5
-    assert all(isinstance(cell, Printed) and 0 <= cell.mean <= top[metric] for metric, cell in printed_cells)
-    assert all(cell.spread >= 0 for _, cell in printed_cells)
+    printed_numbers = [(metric, number) for metric, number in numbers if number is not None]
+    assert len(numbers) == 2 * (3 * 7 * 2 + 5 * 2) + 2 * 8 * 5
+    assert all(isinstance(number, Mean) and 0 <= number.mean <= top[metric] for metric, number in printed_numbers)
+    assert all(number.spread >= 0 for _, number in printed_numbers)

@@ -1,4 +1,4 @@
-"""Cells' folders: thinned without picking, whole or absent, refused when damaged."""
+"""Rows' folders: thinned without picking, whole or absent, refused when damaged."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,12 @@ from full_disk import files_end_at
 from made_up_rows import contents, make_up
 
 from ndigo.errors import NdigoError
-from ndigo.paper.plan import CELLS, Cell
-from ndigo.paper.rows import load_cell, save_cell, thin
+from ndigo.paper.experiments import Row
+from ndigo.paper.plan import all_rows, ships_agent
+from ndigo.paper.rows import load_row, save_row, thin
 from ndigo.storage.run_folder import WriteError
 
-CELL = Cell("exp1", "pe")
+ROW = Row("exp1", "pe")
 
 
 def test_thinned_metrics_keep_every_evaluation_and_the_mean_of_all_updates():
@@ -24,12 +25,12 @@ def test_thinned_metrics_keep_every_evaluation_and_the_mean_of_all_updates():
 
 
 def test_a_folder_comes_back_and_36_of_them_with_their_agents_fit_into_30_megabytes(tmp_path):
-    folder = make_up(tmp_path, CELL, lambda metric, name: 7.0 if (metric, name) == ("visits", "noise") else None)
+    folder = make_up(tmp_path, ROW, lambda metric, name: 7.0 if (metric, name) == ("visits", "noise") else None)
     np.testing.assert_allclose(np.mean(folder.result["evaluation"]["visits"], axis=0), [0.0, 7.0])
     assert folder.agent is None
-    # The largest cell of the recipe: 25 evaluations of 10 seeds and 5 objects, every number different.
+    # The largest row of the recipe: 25 evaluations of 10 seeds and 5 objects, every number different.
     rng = np.random.default_rng(0)
-    made = contents(Cell("exp5", "icm"))
+    made = contents(Row("exp5", "icm"))
     sizes = {"model_loss": (10,), "model_loss_c": (10, 6), "reward": (10,), "reward_c": (10, 6), "reward_loss": (10,)}
     sizes |= {"agent_loss": (10,), "discovery_loss": (10, 5), "gradients": (10, 4)}
     made["lines"] = [
@@ -44,24 +45,24 @@ def test_a_folder_comes_back_and_36_of_them_with_their_agents_fit_into_30_megaby
         "loss": rng.normal(size=(10, 5, 64)).tolist(),
         "steps": rng.integers(0, 999, (10, 5, 64)).tolist(),
     }
-    path = save_cell(tmp_path / "large", **made).path
+    path = save_row(tmp_path / "large", **made).path
     size = sum(file.stat().st_size for file in path.iterdir())
     assert size < 100_000
     # Parameters of an agent in two bytes each, and as much as the others under results/ take.
     megabytes = {"exp3": 1.21, "exp5": 1.44}
     agents = [
-        1.28 if cell.reward == "icm" else megabytes.get(cell.experiment, 1.15) for cell in CELLS if cell.ships_agent
+        1.28 if row.reward == "icm" else megabytes.get(row.experiment, 1.15) for row in all_rows() if ships_agent(row)
     ]
-    assert len(CELLS) * size / 1e6 + sum(agents) + 1.4 < 30
+    assert len(all_rows()) * size / 1e6 + sum(agents) + 1.4 < 30
 
 
 def test_a_full_disk_leaves_the_cell_that_was_there(tmp_path):
-    folder = make_up(tmp_path, CELL)
+    folder = make_up(tmp_path, ROW)
     before = {file.name: file.read_bytes() for file in folder.path.iterdir()}
     with files_end_at(600), pytest.raises(WriteError):
-        make_up(tmp_path, CELL, lambda metric, name: 9.0)
+        make_up(tmp_path, ROW, lambda metric, name: 9.0)
     assert {file.name: file.read_bytes() for file in folder.path.iterdir()} == before
-    assert [path.name for path in tmp_path.iterdir()] == [CELL.name]
+    assert [path.name for path in tmp_path.iterdir()] == [ROW.name]
 
 
 @pytest.mark.parametrize(
@@ -70,13 +71,13 @@ def test_a_full_disk_leaves_the_cell_that_was_there(tmp_path):
         ("result.json", lambda data: data[:100], "is damaged"),
         ("metrics.jsonl.gz", lambda data: data[:-20], "is damaged"),
         ("metrics.jsonl.gz", lambda data: data[:30] + b"####" + data[34:], "is damaged"),
-        ("result.json", lambda data: data.replace(b'"version": 1', b'"version": 9'), "not ndigo-cell 1"),
-        ("config.json", None, "is no cell, or damaged"),
+        ("result.json", lambda data: data.replace(b'"version": 1', b'"version": 9'), "not ndigo-row 1"),
+        ("config.json", None, "is no row, or damaged"),
     ],
 )
 def test_damage_is_one_line(tmp_path, name, spoil, says):
-    path = make_up(tmp_path, CELL).path / name
+    path = make_up(tmp_path, ROW).path / name
     path.unlink() if spoil is None else path.write_bytes(spoil(path.read_bytes()))
     with pytest.raises(NdigoError, match=says) as error:
-        load_cell(tmp_path / CELL.name)
+        load_row(tmp_path / ROW.name)
     assert "\n" not in str(error.value)

@@ -1,4 +1,4 @@
-"""Normalised scores from made-up cells and reference agents."""
+"""Normalised scores from made-up rows and reference agents."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ import numpy as np
 import pytest
 from made_up_rows import numbers_of
 
-from ndigo.paper.experiments import EXPERIMENTS
-from ndigo.paper.plan import Cell
+from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.scores import aggregate, as_json, bounds, interquartile_mean, profile, scores, scores_figure
 from ndigo.report.statistics import Estimate
-from ndigo.report.tables import Row
+from ndigo.report.tables import Line
 
 
-def reference(label: str, loss: float | None, first: float) -> Row:
+def reference(label: str, loss: float | None, first: float) -> Line:
     values = {"first_visit": {"fixed": Estimate(first, first, first)}}
     if loss is not None:
         values["discovery_loss"] = {"fixed": Estimate(loss, loss, loss)}
-    return Row(label, "", values)
+    return Line(label, "", values)
 
 
 @pytest.fixture
 def references(monkeypatch):
     """A walker at 3 nats and 300 steps; of the others one knows most and another is first."""
-    rows = [reference("random", 3.0, 300.0), reference("search", None, 10.0), reference("planner", 0.5, 20.0)]
+    lines = [reference("random", 3.0, 300.0), reference("search", None, 10.0), reference("planner", 0.5, 20.0)]
     monkeypatch.setattr(
-        "ndigo.paper.scores.reference_rows", lambda experiment: rows if experiment.name in ("exp1", "exp2") else []
+        "ndigo.paper.scores.reference_lines", lambda experiment: lines if experiment.name in ("exp1", "exp2") else []
     )
 
 
-def row(experiment: str, reward: str, loss, first):
-    made = numbers_of(Cell(experiment, reward))
+def numbers(experiment: str, reward: str, loss, first):
+    made = numbers_of(Row(experiment, reward))
     final = {name: x.copy() for name, x in made.final.items()}
     final["discovery_loss"][:, 0], final["first_visit"][:, 0] = loss, first
     return dataclasses.replace(made, final=final)
@@ -46,7 +45,7 @@ def test_a_random_walk_scores_0_and_the_best_known_path_1(references):
     }
     loss = np.linspace(3.0, 0.5, 10)  # from the walker's to the best
     found = scores(
-        {Cell("exp1", "pe"): row("exp1", "pe", loss, 155.0), Cell("exp3", "pe"): numbers_of(Cell("exp3", "pe"))}
+        {Row("exp1", "pe"): numbers("exp1", "pe", loss, 155.0), Row("exp3", "pe"): numbers_of(Row("exp3", "pe"))}
     )
     # Half of each seed's score is the first visit's, half way between 300 and 10.
     np.testing.assert_allclose(found["pe"]["exp1"], 0.5 * np.linspace(0, 1, 10) + 0.25)
@@ -68,8 +67,10 @@ def test_a_profile_is_the_share_of_seeds_above_tau():
 
 
 def test_the_file_has_a_table_of_seeds_and_experiments_for_every_reward(references):
-    cells = {Cell(e, r): row(e, r, 0.5, first) for e in ("exp2", "exp1") for r, first in (("icm", 10.0), ("pe", 300.0))}
-    found = scores(cells)
+    rows = {
+        Row(e, r): numbers(e, r, 0.5, first) for e in ("exp2", "exp1") for r, first in (("icm", 10.0), ("pe", 300.0))
+    }
+    found = scores(rows)
     loaded = json.loads(as_json(found))
     assert loaded["tasks"] == {"pe": ["exp1", "exp2"], "icm": ["exp1", "exp2"]}  # in the experiments' order
     tables = {name: np.array(x) for name, x in loaded["scores"].items()}

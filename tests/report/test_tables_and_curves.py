@@ -11,9 +11,8 @@ from made_up_rows import make_up
 from matplotlib.image import imread
 
 from ndigo.cli import main
-from ndigo.paper.experiments import EXPERIMENTS
-from ndigo.paper.plan import Cell
-from ndigo.paper.references import reference_rows
+from ndigo.paper.experiments import EXPERIMENTS, Row
+from ndigo.paper.references import reference_lines
 from ndigo.report.tables import HEADINGS
 from ndigo.storage.run_folder import RunFolder
 
@@ -94,7 +93,7 @@ def test_reference_agents_stand_under_a_line_for_the_objects_they_say_something_
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS.keys())
 def test_shipped_reference_agents_have_every_column_of_every_object(experiment):
-    made = {row.label: row.values for row in reference_rows(experiment)}
+    made = {row.label: row.values for row in reference_lines(experiment)}
     assert {"random", "seeker", "greedy"} <= set(made) <= {"random", "search", "seeker", "greedy", "planner"}
     still = [thing.name for thing in experiment.world.grid.objects if thing.kind == "fixed"]
     assert list(made.pop("search", {"first_visit": {}})["first_visit"]) == still
@@ -147,7 +146,7 @@ def test_the_picture_shows_each_object_in_its_colour(tmp_path, reward, num_lines
         (lambda path: None, "is not a run: it does not exist"),
         (lambda path: path.mkdir(), "is not a run: it has no config.json"),
         (lambda path: write_run(path, world="exp1", reward="pe", seeds=1, num_lines=1), "has no evaluation yet"),
-        (lambda path: make_up(path.parent, Cell("exp1", "pe")).path.rename(path), "is a finished cell, not a run"),
+        (lambda path: make_up(path.parent, Row("exp1", "pe")).path.rename(path), "is a finished row, not a run"),
     ],
 )
 def test_what_cannot_be_reported_is_one_line(tmp_path, make, message, capsys):

@@ -1,4 +1,4 @@
-"""A report as one page, in a real browser: it opens from disk, shows the cells' numbers and plays an episode."""
+"""A report as one page, in a real browser: it opens from disk, shows the rows' numbers and plays an episode."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from made_up_rows import make_up
 
 from ndigo.cli import main
-from ndigo.paper.plan import Cell
+from ndigo.paper.experiments import Row
 
 SHIPPED = Path(__file__).parents[2] / "results" / "agents" / "exp1-ndigo-4.safetensors"
 NUMBERS = {("visits", "fixed"): 123.4, ("first_visit", "fixed"): 56.7, ("discovery_loss", "fixed"): 0.25}
@@ -17,20 +17,20 @@ NUMBERS = {("visits", "fixed"): 123.4, ("first_visit", "fixed"): 56.7, ("discove
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """A page of two cells, one of them with an agent."""
+    """A page of two rows, one of them with an agent."""
     root = tmp_path_factory.mktemp("report")
     for reward, factor in (("ndigo-4", 1), ("icm", 12)):
         choose = {key: x * factor if key[0] == "discovery_loss" else x for key, x in NUMBERS.items()}
-        make_up(root / "cells", Cell("exp1", reward), lambda *key, choose=choose: choose.get(key))
+        make_up(root / "rows", Row("exp1", reward), lambda *key, choose=choose: choose.get(key))
     (root / "agents").mkdir()
     shutil.copy(SHIPPED, root / "agents")
-    words = ["report", "--paper", "--cells", str(root / "cells"), "--out", str(root / "out")]
+    words = ["report", "--paper", "--rows", str(root / "rows"), "--out", str(root / "out")]
     assert main([*words, "--html", str(root / "page.html")]) == 0
     return root / "page.html"
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_it_shows_the_cells_numbers_beside_the_papers_and_the_verdicts(watch, path, scheme):
+def test_it_shows_the_rows_numbers_beside_the_papers_and_the_verdicts(watch, path, scheme):
     said: list[str] = []
     page = watch(path.as_uri(), offline=True, color_scheme=scheme).page
     page.on("console", lambda message: said.append(message.text))
@@ -47,7 +47,7 @@ def test_it_shows_the_cells_numbers_beside_the_papers_and_the_verdicts(watch, pa
     assert claim.locator(".chip").inner_text() == "holds"
     claim.locator("summary").click()
     assert "3 over 0.25, ratio 12.0 (" in claim.inner_text()
-    assert page.locator("[data-claim='exp1 pe'] .chip").inner_text() == "cells missing"
+    assert page.locator("[data-claim='exp1 pe'] .chip").inner_text() == "rows missing"
     assert page.locator("#curves svg").count() == 1
     # Text is read against its ground: one is dark where the other is light.
     ink, ground = (

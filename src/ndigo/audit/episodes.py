@@ -43,7 +43,7 @@ class Mind(eqx.Module):
     probe: Probe | None
 
 
-class Judged(eqx.Module):
+class AuditedEpisode(eqx.Module):
     """One episode, judged. Of what the agent does not have (a predictor, a probe), None."""
 
     learned: Float[Array, "S C"] | None  # nats, by channel
@@ -74,7 +74,7 @@ def judge_policy(
     minds: Sequence[Mind] | None,
     key: Array,
     num_episodes: int,
-) -> Judged:
+) -> AuditedEpisode:
     """Episodes of a policy under each mind (or under none), every field [minds, episodes, S, ...].
 
     `reward` is any that reads the table of losses and nothing else.
@@ -83,7 +83,7 @@ def judge_policy(
     keys = jax.random.split(key, num_episodes)
 
     @jax.jit
-    def run(mind: Mind | None) -> Judged:
+    def run(mind: Mind | None) -> AuditedEpisode:
         return lax.map(lambda key: judge(mind, play(world, policy(mind), key)), keys, batch_size=AT_ONCE)
 
     return _stacked([jax.device_get(run(mind)) for mind in minds or [None]])
@@ -91,13 +91,13 @@ def judge_policy(
 
 def judge_seekers(
     world: World, reward: IntrinsicReward, minds: Sequence[Mind] | None, key: Array, num_episodes: int
-) -> dict[str, Judged]:
+) -> dict[str, AuditedEpisode]:
     """For each object, episodes that go and look for it, whoever the agent is: what each object has to offer."""
     judge = _judge(world, reward)
     keys = jax.random.split(key, num_episodes)
 
     @jax.jit
-    def run(mind: Mind | None, path: Int[Array, " S"], stops_at: Int[Array, ""]) -> Judged:
+    def run(mind: Mind | None, path: Int[Array, " S"], stops_at: Int[Array, ""]) -> AuditedEpisode:
         agent = seeker(path, stops_at)
         return lax.map(lambda key: judge(mind, play(world, agent, key)), keys, batch_size=AT_ONCE)
 
@@ -133,11 +133,11 @@ def seeker(path: Int[Array, " S"], stops_at: Int[Array, ""]) -> ReferenceAgent:
     return ReferenceAgent("seeker", jnp.int32(0), act)
 
 
-def _stacked(per_mind: list[Judged]) -> Judged:
+def _stacked(per_mind: list[AuditedEpisode]) -> AuditedEpisode:
     return jax.tree.map(lambda *xs: np.stack(xs), *per_mind)
 
 
-def _judge(world: World, reward: IntrinsicReward) -> Callable[[Mind | None, Episode], Judged]:
+def _judge(world: World, reward: IntrinsicReward) -> Callable[[Mind | None, Episode], AuditedEpisode]:
     filter_ = make_filter(world)
     exact = pay_exactly(reward, world, Nats.by_cell, Nats.by_channel, Nats.by_chain)
     S, cols = world.num_steps, (world.map_shape or (0, 0))[1]
@@ -158,11 +158,11 @@ def _judge(world: World, reward: IntrinsicReward) -> Callable[[Mind | None, Epis
         r_tc = None if mind.model.predictor is None else reward.pay(None, None, mind.model, seen).r_tc
         return r_tc, None if mind.probe is None else discovery_loss(mind.probe, seen.b_t[:S], cells[:S])
 
-    def judge(mind: Mind | None, episode: Episode) -> Judged:
+    def judge(mind: Mind | None, episode: Episode) -> AuditedEpisode:
         known = knowledge(filter_, episode.a_t, episode.o_t, episode.truth_t.objects)
         r_tc, probe_loss = (None, None) if mind is None else learned(mind, episode)
         by_cell, by_channel, ideal = exact(episode.a_t, episode.o_t)
-        return Judged(
+        return AuditedEpisode(
             learned=r_tc,
             attainable=by_channel if mind is not None and mind.model.likelihood.num_mixed > 1 else by_cell,
             ideal=ideal,

@@ -9,13 +9,13 @@ import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from ndigo.audit.episodes import Judged
+from ndigo.audit.episodes import AuditedEpisode
 from ndigo.audit.numbers import Audit
 
 NUM_BINS = 45
 
 
-def draw_scatter(judged: Judged, audit: Audit, channels: Sequence[str], title: str, path: Path) -> Path:
+def draw_scatter(judged: AuditedEpisode, audit: Audit, channels: Sequence[str], title: str, path: Path) -> Path:
     """Writes the picture and returns its path; steps that fall together darken a square."""
     assert judged.learned is not None
     figure = Figure(figsize=(0.6 + 3.3 * len(channels), 3.9), layout="constrained")

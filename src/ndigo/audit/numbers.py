@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ndigo.audit.episodes import Judged
+from ndigo.audit.episodes import AuditedEpisode
 from ndigo.report.statistics import Estimate, bootstrap, bootstrap_of, estimates
 
 NOISE = ("white_noise", "brownian")
@@ -91,8 +91,8 @@ class Audit:
 
 
 def summarise(
-    judged: Judged,
-    seekers: Mapping[str, Judged],
+    judged: AuditedEpisode,
+    seekers: Mapping[str, AuditedEpisode],
     *,
     reward: str,
     gamma: float,
@@ -173,7 +173,7 @@ def _noise_share(returns: np.ndarray, is_noise: np.ndarray) -> Estimate | None:
     return _shares(np.stack([total, noise], axis=1))[1]
 
 
-def _known(judged: Judged, kinds: Mapping[str, str]) -> tuple[Known, ...]:
+def _known(judged: AuditedEpisode, kinds: Mapping[str, str]) -> tuple[Known, ...]:
     floor = _per_unit(judged.floor.mean(axis=2))
     columns: list[Sequence[Any]] = [estimates(_per_unit(judged.is_visible.sum(axis=2))), estimates(floor)]
     if judged.probe_loss is None:
@@ -185,7 +185,7 @@ def _known(judged: Judged, kinds: Mapping[str, str]) -> tuple[Known, ...]:
 
 
 def _offers(
-    seekers: Mapping[str, Judged], gamma: float, channels: Sequence[str], kinds: Mapping[str, str]
+    seekers: Mapping[str, AuditedEpisode], gamma: float, channels: Sequence[str], kinds: Mapping[str, str]
 ) -> tuple[Offer, ...]:
     offers = []
     for name, seeker in seekers.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isnan
 
 from ndigo.audit.numbers import NOISE, Audit, Known, Offer
+from ndigo.report.numbers import nats, percent
 from ndigo.report.statistics import Estimate
 
 WALL_CELLS = ("the walls' cells", "cell that it shifts")
@@ -19,11 +20,12 @@ def verdict(audit: Audit) -> str:
 def _reward(audit: Audit) -> list[str]:
     total, reward = audit.pay[0], audit.reward
     if total.learned is None:
-        return [f"By definition {reward} pays {_nats(total.ideal)} an episode on these episodes."]
+        return [f"By definition {reward} pays {nats(total.ideal.mean)} an episode on these episodes."]
     step = "" if total.correlation is None else f" (step by step the two correlate {total.correlation.mean:.2f})"
     told = [
-        f"The model pays {_nats(total.learned)} an episode, a perfect model with the same likelihood would pay "
-        f"{_nats(total.attainable)}{step}, and by definition, of whole frames, {reward} pays {_nats(total.ideal)}."
+        f"The model pays {nats(total.learned.mean)} an episode, a perfect model with the same likelihood would pay "
+        f"{nats(total.attainable.mean)}{step}, and by definition, of whole frames, {reward} pays "
+        f"{nats(total.ideal.mean)}."
     ]
     excess = total.attainable.mean - total.ideal.mean
     if excess > max(LARGE, 0.2 * total.attainable.mean):
@@ -47,9 +49,9 @@ def _noise(audit: Audit) -> list[str]:
     names = ", ".join(line.name for line in audit.pay if line.kind in NOISE)
     learned, ideal = audit.noise_share, audit.ideal_noise_share
     if learned is not None:
-        due = "" if ideal is None else f"; by definition it would be {_percent(ideal)}"
-        return [f"Noise ({names}) makes up {_percent(learned)} of the return{due}."] if names else []
-    return [f"Noise ({names}) would make up {_percent(ideal)} of it."] if names and ideal is not None else []
+        due = "" if ideal is None else f"; by definition it would be {percent(ideal.mean)}"
+        return [f"Noise ({names}) makes up {percent(learned.mean)} of the return{due}."] if names else []
+    return [f"Noise ({names}) would make up {percent(ideal.mean)} of it."] if names and ideal is not None else []
 
 
 def _knowledge(known: tuple[Known, ...]) -> list[str]:
@@ -119,15 +121,7 @@ def _ends(x: Estimate) -> tuple[float, float]:
 
 def _worth(offer: Offer, known: tuple[Known, ...]) -> str:
     if offer.learned is None:
-        return f"{_nats(offer.ideal)} by definition"
+        return f"{nats(offer.ideal.mean)} by definition"
     is_guess = any(line.name == offer.name and line.visits.mean < 1 for line in known)
     guess = ", a guess, as it hardly ever sees it" if is_guess else ""
-    return f"{_nats(offer.ideal)} by definition and {_nats(offer.learned)} by this agent's model{guess}"
-
-
-def _nats(x: Estimate) -> str:
-    return f"{x.mean:.1f} nats" if abs(x.mean) >= 0.95 else f"{x.mean:.2f} nats"
-
-
-def _percent(x: Estimate) -> str:
-    return f"{100 * x.mean:.0f}%" if abs(x.mean) >= 0.095 else f"{max(100 * x.mean, 0.0):.1f}%"
+    return f"{nats(offer.ideal.mean)} by definition and {nats(offer.learned.mean)} by this agent's model{guess}"

@@ -23,6 +23,7 @@ from ndigo.commands.evaluate import basis
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.oracle import ReferenceAgent, random_walker
 from ndigo.paper.experiments import EXPERIMENTS, find_experiment
+from ndigo.report.numbers import ends, number
 from ndigo.report.statistics import Estimate
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage.run_folder import make_folder
@@ -154,21 +155,21 @@ def pay_table(audit: Audit) -> Table:
     table = _table("learned", "perfect model", "bias", "correlation", "by definition")
     for line in audit.pay:
         columns = (line.learned, line.attainable, line.bias, line.correlation, line.ideal)
-        table.add_row(line.name, *map(_cell, columns))
+        table.add_row(line.name, *map(_text, columns))
     return table
 
 
 def known_table(audit: Audit) -> Table:
     table = _table("steps in view", "probe", "exact floor", "lost")
     for line in audit.known:
-        table.add_row(line.name, *map(_cell, (line.visits, line.probe_loss, line.floor, line.lost)))
+        table.add_row(line.name, *map(_text, (line.visits, line.probe_loss, line.floor, line.lost)))
     return table
 
 
 def offer_table(audit: Audit) -> Table:
     table = _table("by its model", "by definition")
     for line in audit.offers:
-        table.add_row(line.name, *map(_cell, (line.learned, line.ideal)))
+        table.add_row(line.name, *map(_text, (line.learned, line.ideal)))
     return table
 
 
@@ -179,11 +180,8 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _cell(x: Estimate | None) -> str:
+def _text(x: Estimate | None) -> str:
     """The mean, and its interval under it: a terminal of 80 columns holds five of them."""
     if x is None:
         return "-"
-    mean = f"{x.mean:.{0 if abs(x.mean) >= 100 else 1 if abs(x.mean) >= 10 else 2}f}"
-    low, high = (f"{end:.{0 if abs(x.mean) >= 100 else 1 if abs(x.mean) >= 1 else 2}f}" for end in x[1:])
-    told = mean if x.low != x.low else f"{mean}\n[dim]{low} to {high}[/]"
-    return told.replace("-0.00", "0.00")
+    return f"{number(x.mean)}\n[dim]{ends(x)}[/]" if ends(x) else number(x.mean)

@@ -17,8 +17,9 @@ from ndigo.evaluation.random_walk import random_walk
 from ndigo.evaluation.visits import visits
 from ndigo.paper.comparisons import prior
 from ndigo.paper.experiments import Experiment, find_experiment
+from ndigo.paper.tables import compared_with_paper
 from ndigo.report.curves import draw_curves
-from ndigo.report.tables import Row, comparison, row
+from ndigo.report.tables import Line, line_of
 from ndigo.storage.run_folder import RunFolder
 from ndigo.terminal.options import within
 
@@ -57,9 +58,9 @@ def run(args: Arguments) -> None:
     if shipped.exists():
         began = time.monotonic()
         trained = load_trained(shipped)
-        rows = [walker, measure(trained, f"{REWARD}, shipped", args.episodes, args.seed)]
+        lines = [walker, measure(trained, f"{REWARD}, shipped", args.episodes, args.seed)]
         print(f"{shipped}, {basis(trained, args.episodes)}\n")
-        console.print(comparison(rows, experiment))
+        console.print(compared_with_paper(lines, experiment, references=False))
         print(f"That took {time.monotonic() - began:.0f} s. Now one is trained here, from scratch.")
     begun = create_run(experiment.name, REWARD, preset=args.preset, seed=args.seed, out=args.out)
     how = f"for {args.minutes:g} min with the preset {args.preset}, in {begun.path} (Ctrl-C ends it sooner)"
@@ -67,22 +68,23 @@ def run(args: Arguments) -> None:
     run = resume(begun.path, minutes=args.minutes)
     assert run.outcome is not None
     trained = run.trained()
-    rows = [walker, measure(trained, f"{REWARD}, yours", args.episodes, args.seed)]
+    lines = [walker, measure(trained, f"{REWARD}, yours", args.episodes, args.seed)]
     print(f"{run.path} at step {run.outcome.step:,}, {basis(trained, args.episodes)}\n")
-    console.print(comparison(rows, experiment))
-    print(closing(rows[1], walker, experiment, args.minutes))
-    print(f"curves: {draw_curves([RunFolder(run.path)], run.path / 'curves.png')}")
+    console.print(compared_with_paper(lines, experiment, references=False))
+    print(closing(lines[1], walker, experiment, args.minutes))
+    print(f"curves: {draw_curves([RunFolder(run.path)], run.path / 'curves.png', experiment.world.grid)}")
     if run.outcome.why != "finished":
         print(f"to go on: ndigo train --resume {run.path}")
 
 
-def closing(mine: Row, walker: Row, experiment: Experiment, minutes: float) -> str:
+<<<<<<< HEAD
+def closing(mine: Line, walker: Line, experiment: Experiment, minutes: float) -> str:
     """What was learned and how it compares, in plain words: means over the objects that the experiment is about.
 
     It has learned to find them where even the late end of its interval is before the early end of the walker's.
     """
 
-    def mean(row: Row, metric: str, end: str = "mean") -> float:
+    def mean(row: Line, metric: str, end: str = "mean") -> float:
         return float(np.mean([getattr(row.values[metric][name], end) for name in experiment.discovers]))
 
     has_learned = mean(mine, "first_visit", "high") < mean(walker, "first_visit", "low")
@@ -96,11 +98,15 @@ def closing(mine: Row, walker: Row, experiment: Experiment, minutes: float) -> s
     )
 
 
-def walker_row(args: Arguments) -> Row:
+def walker_row(args: Arguments) -> Line:
     """A uniform random walker's row; it learns nothing, so it has no discovery loss."""
+=======
+def walker_row(args: Arguments) -> Line:
+    """A uniform random walker's line; it learns nothing, so it has no discovery loss."""
+>>>>>>> 00eeea36 (paper: an experiment owns its world, rewards, printed numbers and claims)
     world = find_experiment(args.experiment).world
     keys = jax.random.split(jax.random.key(args.seed), args.episodes)
     seen = jax.device_get(jax.jit(jax.vmap(lambda key: visits(random_walk(world, key).is_visible)))(keys))
     measured = {"visits": seen.count, "first_visit": seen.first, "frequency": seen.is_seen.astype(np.float32)}
     names = {"in_view": list(world.objects), "objects": []}
-    return row("random walker", {"world": names, "reward": "random"}, measured)
+    return line_of("random walker", {"world": names, "reward": "random"}, measured)

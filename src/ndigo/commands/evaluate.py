@@ -11,8 +11,8 @@ import tyro
 from rich.console import Console
 
 from ndigo.api import load_trained
-from ndigo.paper.references import reference_rows
-from ndigo.report.tables import Row, comparison, experiment_of_run, row
+from ndigo.paper.tables import compared_with_paper, experiment_of_run
+from ndigo.report.tables import Line, line_of
 from ndigo.terminal.options import within
 from ndigo.training.trained import Trained
 
@@ -40,10 +40,10 @@ def run(args: Arguments) -> None:
     if args.json:
         print(json.dumps(as_dict(trained, args), indent=1))
         return
-    rows = [measure(trained, trained.settings["reward"], args.episodes, args.seed)]
+    lines = [measure(trained, trained.settings["reward"], args.episodes, args.seed)]
     print(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n")
     experiment = experiment_of_run(trained.settings)
-    Console().print(comparison(rows, experiment, reference_rows(experiment)))
+    Console().print(compared_with_paper(lines, experiment))
 
 
 def as_dict(trained: Trained, args: Arguments) -> dict[str, Any]:
@@ -55,14 +55,14 @@ def as_dict(trained: Trained, args: Arguments) -> dict[str, Any]:
     return about | {"episodes": args.episodes, "seed": args.seed} | columns | numbers
 
 
-def measure(trained: Trained, label: str, episodes: int, seed: int) -> Row:
-    """The agent's row: over seeds, each the mean of its episodes; a single seed's over its episodes."""
+def measure(trained: Trained, label: str, episodes: int, seed: int) -> Line:
+    """The agent's line: over seeds, each the mean of its episodes; a single seed's over its episodes."""
     result = trained.evaluate(episodes, seed)
     is_single = trained.num_seeds == 1
     per_unit = {
         name: getattr(result, name)[0] if is_single else getattr(result, name).mean(axis=1) for name in MEASURED
     }
-    return row(label, trained.settings, per_unit)
+    return line_of(label, trained.settings, per_unit)
 
 
 def basis(trained: Trained, episodes: int) -> str:

@@ -1,8 +1,8 @@
-"""`ndigo report`: runs beside the paper's rows, or the whole paper from its cells; as text, pictures and one page."""
+"""`ndigo report`: runs beside the paper's rows, or the whole paper from its rows; as text, pictures and one page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -13,24 +13,24 @@ from rich.console import Console
 
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError
-from ndigo.paper.all_claims import CLAIMS
-from ndigo.paper.claims import Judged, judge
-from ndigo.paper.curves import as_svg, discovery_figure, save_png, tracking_figure
+from ndigo.paper.claims import JudgedClaim, judge
+from ndigo.paper.curves import discovery_figure, tracking_figure
 from ndigo.paper.experiments import EXPERIMENTS, experiment_of
-from ndigo.paper.measured import Cells, load_cells
-from ndigo.paper.references import reference_rows
-from ndigo.paper.rows import is_cell
+from ndigo.paper.experiments.across import all_claims
+from ndigo.paper.measured import Rows
+from ndigo.paper.plan import load_rows, row_folders
+from ndigo.paper.rows import is_row
 from ndigo.paper.scores import Scores, as_json, scores, scores_figure
-from ndigo.paper.state import part_text, summary, write_docs
-from ndigo.paper.tables import PaperTable, as_rich, paper_tables, table_of
+from ndigo.paper.state import blocks, claims_section, part_text, summary, write_docs
+from ndigo.paper.tables import compared_with_paper, experiment_of_run, paper_sheets
 from ndigo.report.curves import curves_figure, draw_curves
-from ndigo.report.page import Section, claims_section, figures_section, page, players_section, tables_section
-from ndigo.report.tables import Row, comparison, experiment_of_run, row
+from ndigo.report.figures import as_svg, save_png
+from ndigo.report.page import Section, figures_section, page, players_section, tables_section
+from ndigo.report.sheets import Sheet, as_rich, sheet_of
+from ndigo.report.tables import Line, line_of
 from ndigo.storage.run_folder import RunFolder, make_folder, write_whole
 from ndigo.types import Episodes
 from ndigo.watching.recording import record_numbered
-
-TRACKS = "exp3"  # the experiment that asks what is known of objects out of view
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Arguments:
     runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN ...")] = ()
     """Folders of runs, finished or not."""
     paper: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Instead of runs: every table, learning curve and claim of the paper, from the cells that are there."""
+    """Instead of runs: every table, learning curve and claim of the paper, from the rows that are there."""
     html: Path | None = None
     """Also all of it as one page that opens from disk, with an episode of each agent to watch."""
     docs: tuple[Path, ...] = ()
     """With --paper: documents whose generated blocks are written anew."""
-    cells: Path = Path("results/cells")
-    """With --paper: where the cells lie (ndigo reproduce makes them)."""
+    rows: Path = Path("results/rows")
+    """With --paper: where the rows lie (ndigo reproduce makes them)."""
     out: Path | None = None
     """Folder for the pictures; without it the first run's own, or runs/paper."""
 
@@ -56,7 +56,7 @@ def run(args: Arguments) -> None:
         raise NdigoError(f"--html {args.html}: the name must end in .html")
     if args.paper:
         if args.runs:
-            raise NdigoError(f"--paper reports on cells, not on runs; leave out {args.runs[0]}, or --paper")
+            raise NdigoError(f"--paper reports on rows, not on runs; leave out {args.runs[0]}, or --paper")
         _report_paper(args)
         return
     if args.docs:
@@ -69,112 +69,121 @@ def run(args: Arguments) -> None:
 def _report_runs(args: Arguments) -> None:
     by_world: dict[str, list[RunFolder]] = {}
     for folder in map(RunFolder.open, dict.fromkeys(args.runs)):
-        if is_cell(folder.path):
-            raise NdigoError(f"{folder.path} is a finished cell, not a run: ndigo report --paper reports on all cells")
+        if is_row(folder.path):
+            raise NdigoError(f"{folder.path} is a finished row, not a run: ndigo report --paper reports on all rows")
         if not folder.evaluations():
             raise NdigoError(f"run {folder.path} has no evaluation yet: train it further")
         by_world.setdefault(folder.settings()["config"]["world"], []).append(folder)
     out = args.out or args.runs[0]
     make_folder(out)
     console = Console()
-    tables: list[PaperTable] = []
+    sheets: list[Sheet] = []
+    grids = {}
     for world, folders in by_world.items():
         print(f"{world}: last evaluation, mean over seeds with 95% bootstrap interval (one seed has none)")
-        rows = _rows(folders)
+        lines = _lines(folders)
         print()
         experiment = experiment_of_run(folders[0].settings())
-        console.print(comparison(rows, experiment, reference_rows(experiment)))
+        grids[world] = None if experiment is None else experiment.world.grid
+        console.print(compared_with_paper(lines, experiment))
         name = "curves.png" if len(by_world) == 1 else f"curves-{world.replace(':', '-')}.png"
-        print(f"curves: {draw_curves(folders, out / name)}")
-        tables.append(table_of(_title(world), rows, experiment))
+        print(f"curves: {draw_curves(folders, out / name, grids[world])}")
+        printed = (lambda *_: "") if experiment is None else experiment.printed.text
+        sheets.append(sheet_of(_title(world), lines, printed))
     if args.html is not None:
-        figures = [(_title(world), as_svg(curves_figure(folders))) for world, folders in by_world.items()]
+        figures = [(_title(world), as_svg(curves_figure(folders, grids[world]))) for world, folders in by_world.items()]
         sources = {_title(world): [(f.path, f.path.name) for f in folders] for world, folders in by_world.items()}
         names = ", ".join(str(folder.path) for folders in by_world.values() for folder in folders)
         lead = f"{names}: last evaluation of each."
-        sections = [tables_section(tables), figures_section(figures, is_broad=True)]
+        sections = [tables_section(sheets), figures_section(figures, is_broad=True)]
         _write_page(args.html, "Runs", lead, sections, sources)
 
 
-def _rows(folders: Sequence[RunFolder]) -> list[Row]:
-    """One a run, told as they are made."""
+def _lines(folders: Sequence[RunFolder]) -> list[Line]:
+    """One per run, told as they are made."""
     rewards = [folder.settings()["reward"] for folder in folders]
-    rows = []
+    lines = []
     for folder, reward in zip(folders, rewards, strict=True):
         last, num_seeds = folder.evaluations()[-1], folder.settings()["config"]["seeds"]
         label = reward if rewards.count(reward) == 1 else folder.path.name
         print(f"  {folder.path}: {reward}, {num_seeds} seed{'' if num_seeds == 1 else 's'}, step {last['step']:,}")
-        rows.append(row(label, folder.settings(), last["evaluation"]))
-    return rows
+        lines.append(line_of(label, folder.settings(), last["evaluation"]))
+    return lines
 
 
 def _report_paper(args: Arguments) -> None:
-    if not args.cells.is_dir():
-        raise NdigoError(f"--cells {args.cells}: it must be a folder of cells, as results/cells of a checkout is")
+    if not args.rows.is_dir():
+        raise NdigoError(f"--rows {args.rows}: it must be a folder of rows, as results/rows of a checkout is")
     for path in args.docs:
         if not path.is_file():
             raise NdigoError(f"--docs {path}: it must be a document that is there, with blocks to write anew")
-    cells, console = load_cells(args.cells), Console()
-    judged = [judge(claim, cells) for claim in CLAIMS]
-    tables = paper_tables(cells)
+    rows, console = load_rows(args.rows), Console()
+    others = [row for row in row_folders(args.rows) if row not in rows]
+    judged = [judge(claim, rows) for claim in all_claims()]
+    sheets = paper_sheets(rows)
     if args.html is None and not args.docs:  # which have all of it
-        print("Mean over seeds with 95% bootstrap interval, and what the paper prints; a missing cell says so.\n")
-        for table in tables:
-            console.print(as_rich(table))
+        print("Mean over seeds with 95% bootstrap interval, and what the paper prints; a missing row says so.\n")
+        for sheet in sheets:
+            console.print(as_rich(sheet))
         for number, one in enumerate(judged, 1):
             console.print(_claim_text(number, one), highlight=False, markup=False)
         print()
-    print(summary(cells, judged))
-    out = args.out or Path("runs/paper")
-    found = scores(cells)
-    drawn = _figures(cells, found)
-    if drawn:
-        make_folder(out)
-        write_whole(out / "scores.json", as_json(found).encode())
-        print(f"normalised scores, as rliable loads them: {out / 'scores.json'}")
-    figures = []
-    for name, caption, figure in drawn:
-        print(f"{caption}: {save_png(figure, out / f'{name}.png')}")
-        figures.append((caption, as_svg(figure)))
+    print(summary(rows, judged, others))
+    figures = _draw(args.out or Path("runs/paper"), rows)
+    known = blocks(rows, judged, others)
     for path in args.docs:
-        print(f"{path}: {', '.join(write_docs(path, cells, judged))}")
+        print(f"{path}: {', '.join(write_docs(path, known))}")
     if args.html is not None:
-        sections = [figures_section(figures), tables_section(tables), claims_section(judged)]
+        sections = [figures_section(figures), tables_section(sheets), claims_section(judged)]
         sources: dict[str, list[tuple[Path, str]]] = {}
-        for cell, numbers in cells.items():
-            if numbers.agent is not None:
-                sources.setdefault(_title(cell.experiment), []).append(
-                    (numbers.agent, f"{cell.reward}, the median seed")
-                )
-        lead = summary(cells, judged).replace("`", "")
-        _write_page(args.html, "World Discovery Models, reproduced", lead, sections, dict(sorted(sources.items())))
+        for experiment in EXPERIMENTS.values():
+            for row, numbers in rows.items():
+                if numbers.agent is not None and row.experiment == experiment.name:
+                    agent = (numbers.agent, f"{row.reward}, the median seed")
+                    sources.setdefault(experiment.heading, []).append(agent)
+        lead = summary(rows, judged, others).replace("`", "")
+        _write_page(args.html, "World Discovery Models, reproduced", lead, sections, sources)
 
 
 def _title(world: str) -> str:
     experiment = experiment_of(world)
-    return world if experiment is None else f"Experiment {experiment.name[-1]}: {experiment.title}"
+    return world if experiment is None else experiment.heading
 
 
-def _claim_text(number: int, judged: Judged) -> str:
+def _claim_text(number: int, judged: JudgedClaim) -> str:
     lines = [f'{number}. {judged.verdict}: "{judged.claim.text}" ({judged.claim.place})', f"   {judged.claim.rule}"]
     lines += [f"   - {part_text(part)}" for part in judged.parts]
-    lines += [f"   missing: {', '.join(cell.name for cell in judged.missing)}"] if judged.missing else []
+    lines += [f"   missing: {', '.join(row.name for row in judged.missing)}"] if judged.missing else []
     lines += [f"   {text}" for text in (*judged.evidence, judged.claim.note) if text]
     return "\n".join(lines)
 
 
-def _figures(cells: Cells, found: Scores) -> list[tuple[str, str, Figure]]:
-    """(name, caption, figure) of each that has a cell."""
-    planned: list[tuple[str, str, Callable[[], Figure | None]]] = []
+def _draw(out: Path, rows: Rows) -> list[tuple[str, str]]:
+    """Writes every figure that has a row, and the scores as numbers; returns (caption, SVG) of each."""
+    if not rows:
+        return []
+    found = scores(rows)
+    make_folder(out)
+    write_whole(out / "scores.json", as_json(found).encode())
+    print(f"normalised scores, as rliable loads them: {out / 'scores.json'}")
+    figures = []
+    for name, caption, figure in _figures(rows, found):
+        if figure is not None:
+            print(f"{caption}: {save_png(figure, out / f'{name}.png')}")
+            figures.append((caption, as_svg(figure)))
+    return figures
+
+
+def _figures(rows: Rows, found: Scores) -> Iterator[tuple[str, str, Figure | None]]:
+    """(name, caption, figure) of each that may be there."""
     for name, experiment in EXPERIMENTS.items():
+        place = experiment.heading.partition(":")[0]
         what = " and ".join(experiment.discovers)
-        caption = f"Experiment {name[-1]}: discovery loss of {what}"
-        planned.append((f"{name}-discovery-loss", caption, lambda e=experiment: discovery_figure(e, cells)))
-    caption = "Experiment 3: discovery loss of the bouncing objects by the steps since each was last seen"
-    planned.append((f"{TRACKS}-tracking", caption, lambda: tracking_figure(EXPERIMENTS[TRACKS], cells)))
-    planned.append(("scores", "All experiments: normalised score of every reward", lambda: scores_figure(found)))
-    drawn = [(name, caption, draw()) for name, caption, draw in planned]
-    return [(name, caption, figure) for name, caption, figure in drawn if figure is not None]
+        yield f"{name}-discovery-loss", f"{place}: discovery loss of {what}", discovery_figure(experiment, rows)
+        if experiment.tracks:
+            caption = f"{place}: discovery loss by the steps since each object was last seen"
+            yield f"{name}-tracking", caption, tracking_figure(experiment, rows)
+    yield "scores", "All experiments: normalised score of every reward", scores_figure(found)
 
 
 def _write_page(

@@ -1,4 +1,4 @@
-"""`ndigo reproduce`: remakes cells of the paper's tables, says first what they cost and then how they compare."""
+"""`ndigo reproduce`: remakes rows of the paper's tables, says first what they cost and then how they compare."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ from ndigo.api import Run, as_reward, create_run, open_run, resume
 from ndigo.config import Config, preset
 from ndigo.errors import NdigoError
 from ndigo.paper import plan
-from ndigo.paper.experiments import find_experiment
+from ndigo.paper.experiments import Row, find_experiment
 from ndigo.paper.finish import finish
-from ndigo.paper.measured import compared, find_cells, measured
-from ndigo.paper.plan import CELLS, Cell, departures, find_cell, listed, recipe
-from ndigo.paper.rows import CellFolder, load_cell, ship_cell
-from ndigo.report.tables import comparison, row
+from ndigo.paper.measured import compared, measured
+from ndigo.paper.plan import all_rows, departures, find_row, find_rows, listed, recipe, ships_agent
+from ndigo.paper.rows import RowFolder, load_row, ship_row
+from ndigo.paper.tables import compared_with_paper
+from ndigo.report.tables import line_of
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.cost import disk_bytes, known_pace, time_round
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Remake a cell of the paper's tables (exp1 --reward ndigo-4), an experiment's missing ones, or --all missing."""
+    """Remake a row of the paper's tables (exp1 --reward ndigo-4), an experiment's missing ones, or --all missing."""
 
     experiment: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[EXPERIMENT]")] = None
     """exp1 to exp5."""
     reward: str | None = None
-    """Which agent; without it every cell of the experiment that is missing."""
+    """Which agent; without it every row of the experiment that is missing."""
     all: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Every missing cell, in the plan's order."""
+    """Every missing row, in the plan's order."""
     list: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Show the plan and what is done, and run nothing."""
     dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -49,28 +50,28 @@ class Arguments:
     minutes: float | None = None
     """Pause after this long; the same command goes on from there, bit for bit."""
     preset: str | None = None
-    """For a trial: another preset than the recipe's. A trial never counts as a cell."""
+    """For a trial: another preset than the recipe's. A trial never counts as a row."""
     seeds: int | None = None
     """For a trial: another number of seeds."""
     learner_steps: int | None = None
     """For a trial: another length."""
-    cells: Path = Path("results/cells")
-    """Where finished cells lie, and where a missing one is put."""
+    rows: Path = Path("results/rows")
+    """Where finished rows lie, and where a missing one is put."""
     runs: Path = Path("runs")
-    """Where runs lie: in cells/EXPERIMENT-REWARD, trials in trials/."""
+    """Where runs lie: in rows/EXPERIMENT-REWARD, trials in trials/."""
 
 
 @dataclass(frozen=True)
 class Job:
     """One run to make."""
 
-    cell: Cell
+    row: Row
     config: Config
     path: Path
 
     @property
     def is_trial(self) -> bool:
-        return bool(departures(self.cell, dataclasses.asdict(self.config)))
+        return bool(departures(self.row, dataclasses.asdict(self.config)))
 
 
 def run(args: Arguments) -> int:
@@ -82,13 +83,13 @@ def run(args: Arguments) -> int:
         )
     if args.all and args.experiment is not None:
         raise NdigoError(f"--all walks every experiment; leave out {args.experiment}, or --all")
-    shipped = find_cells(args.cells)
+    shipped = find_rows(args.rows)
     if args.list:
         _list(args, shipped)
         return 0
     jobs = _jobs(args, shipped)
     if not jobs:
-        print("nothing is missing; name a cell with --reward to remake it")
+        print("nothing is missing; name a row with --reward to remake it")
     deadline = None if args.minutes is None else time.monotonic() + 60 * args.minutes
     for number, job in enumerate(jobs, 1):
         print(
@@ -108,30 +109,30 @@ def run(args: Arguments) -> int:
         if made.outcome.why != "finished":
             print(f"paused at step {made.outcome.step:,}, saved in {made.path}; the same command goes on from there")
             return 0 if made.outcome.why == "time" else 128 + signal.Signals[made.outcome.why]
-        _close(job, made, args.cells, shipped)
+        _close(job, made, args.rows, shipped)
     return 0
 
 
-def _jobs(args: Arguments, shipped: dict[Cell, CellFolder]) -> Sequence[Job]:
+def _jobs(args: Arguments, shipped: dict[Row, RowFolder]) -> Sequence[Job]:
     if args.reward is not None and args.experiment is not None:
-        cells = [find_cell(args.experiment, args.reward)]
+        rows = [find_row(args.experiment, args.reward)]
     else:
         if args.experiment is None and not args.all:
             raise NdigoError("name an experiment (ndigo reproduce exp1 --reward ndigo-4), or use --all or --list")
         named = None if args.experiment is None else find_experiment(args.experiment).name
-        asked = [cell for cell in CELLS if named in (None, cell.experiment)]
-        cells = [cell for cell in asked if cell not in shipped]
-    return [_job(args, cell) for cell in cells]
+        asked = [row for row in all_rows() if named in (None, row.experiment)]
+        rows = [row for row in asked if row not in shipped]
+    return [_job(args, row) for row in rows]
 
 
-def _job(args: Arguments, cell: Cell) -> Job:
+def _job(args: Arguments, row: Row) -> Job:
     changes = {name: getattr(args, name) for name in ("seeds", "learner_steps") if getattr(args, name) is not None}
-    base = recipe(cell) if args.preset is None else preset(args.preset, world=cell.experiment, reward=cell.reward)
+    base = recipe(row) if args.preset is None else preset(args.preset, world=row.experiment, reward=row.reward)
     config = dataclasses.replace(base, **changes)
-    if not departures(cell, dataclasses.asdict(config)):
-        return Job(cell, config, args.runs / "cells" / cell.name)
+    if not departures(row, dataclasses.asdict(config)):
+        return Job(row, config, args.runs / "rows" / row.name)
     marks = [args.preset or plan.RECIPE, *(f"{name.replace('_', '-')}-{value}" for name, value in changes.items())]
-    return Job(cell, config, args.runs / "trials" / "-".join([cell.name, *marks]))
+    return Job(row, config, args.runs / "trials" / "-".join([row.name, *marks]))
 
 
 def _begun(job: Job) -> Run:
@@ -147,9 +148,9 @@ def _begun(job: Job) -> Run:
     return there
 
 
-def _cost(job: Job, shipped: dict[Cell, CellFolder], may_time: bool) -> str:
+def _cost(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> str:
     """What the job takes, in words, before it begins."""
-    config, world = job.config, find_experiment(job.cell.experiment).world
+    config, world = job.config, find_experiment(job.row.experiment).world
     rounds = -(-config.learner_steps // config.updates_per_round)
     begun = RunFolder(job.path).metrics() if job.path.exists() else []
     done = begun[-1]["step"] if begun else 0
@@ -162,14 +163,14 @@ def _cost(job: Job, shipped: dict[Cell, CellFolder], may_time: bool) -> str:
     where = next(path for path in (job.path, *job.path.absolute().parents) if path.exists())
     free = shutil.disk_usage(where).free
     text = [
-        f"{job.cell.name}: {config.seeds} seeds, {config.learner_steps:,} learner steps, "
+        f"{job.row.name}: {config.seeds} seeds, {config.learner_steps:,} learner steps, "
         f"{rounds * config.actors * world.num_steps:,} world steps a seed, then {plan.EPISODES} greedy episodes a seed",
         f"  in {job.path}" + (f", from step {done:,} on" if done else ""),
         f"  {estimate}",
         f"  up to {disk / 1e9:,.2f} GB of disk while it runs ({free / 1e9:,.0f} GB free)",
     ]
     if job.is_trial:
-        text.append("  a trial, not the recipe: it never counts as a cell")
+        text.append("  a trial, not the recipe: it never counts as a row")
     elif jax.default_backend() == "cpu":
         text.append("  JAX finds no GPU here, and the recipe is made for one; --preset cpu tries the command")
     return "\n".join(text)
@@ -180,75 +181,76 @@ def _duration(seconds: float) -> str:
     return f"about {minutes:.1f} min" if minutes < 90 else f"about {minutes / 60:,.0f} hours"
 
 
-def _pace(job: Job, shipped: dict[Cell, CellFolder], may_time: bool) -> tuple[float | None, str]:
-    """Seconds a learner step, and where that is from: this run, cells made on this device, or a timing now."""
-    results = {} if job.is_trial else {cell: folder.result for cell, folder in shipped.items()}
+def _pace(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> tuple[float | None, str]:
+    """Seconds a learner step, and where that is from: this run, rows made on this device, or a timing now."""
+    results = {} if job.is_trial else {row: folder.result for row, folder in shipped.items()}
     made = {
-        "as the shipped cell took": [r for cell, r in results.items() if cell == job.cell],
-        "as its experiment's shipped cells took": [
-            r for cell, r in results.items() if cell.experiment == job.cell.experiment
+        "as the shipped row took": [r for row, r in results.items() if row == job.row],
+        "as its experiment's shipped rows took": [
+            r for row, r in results.items() if row.experiment == job.row.experiment
         ],
-        "as the shipped cells took": list(results.values()),
+        "as the shipped rows took": list(results.values()),
     }
     if (known := known_pace(RunFolder(job.path), made)) is not None:
         return known
     if not may_time:
-        return None, "no cell was made on such a device; a timing would take of the minutes given"
+        return None, "no row was made on such a device; a timing would take of the minutes given"
     with Console(stderr=True).status("timing a round"):
-        seconds = time_round(job.config, find_experiment(job.cell.experiment).world, as_reward(job.config.reward))
+        seconds = time_round(job.config, find_experiment(job.row.experiment).world, as_reward(job.config.reward))
     return seconds / job.config.updates_per_round, "from a short timing here, without compilation and evaluations"
 
 
-def _close(job: Job, made: Run, cells: Path, shipped: dict[Cell, CellFolder]) -> None:
-    """The final evaluation, kept beside the run; a missing cell goes to its place, another is compared."""
-    experiment = find_experiment(job.cell.experiment)
-    if not (made.path / "cell").exists():
+def _close(job: Job, made: Run, rows: Path, shipped: dict[Row, RowFolder]) -> None:
+    """The final evaluation, kept beside the run; a missing row goes to its place, another is compared."""
+    experiment = find_experiment(job.row.experiment)
+    if not (made.path / "row").exists():
         finish(
-            made.path / "cell",
+            made.path / "row",
             RunFolder(made.path),
             made.trained(),
             experiment.discovers,
             episodes=plan.EPISODES,
-            keeps_agent=job.cell.ships_agent,
+            keeps_agent=ships_agent(job.row),
         )
-    folder = load_cell(made.path / "cell")
+    folder = load_row(made.path / "row")
     print(
-        f"{job.cell.name}, mean and 95% bootstrap interval over {made.config.seeds} seeds of {plan.EPISODES} episodes\n"
+        f"{job.row.name}, mean and 95% bootstrap interval over {made.config.seeds} seeds of {plan.EPISODES} episodes\n"
     )
-    Console().print(comparison([row(job.cell.reward, folder.settings, folder.result["evaluation"])], experiment))
+    line = line_of(job.row.reward, folder.settings, folder.result["evaluation"])
+    Console().print(compared_with_paper([line], experiment, references=False))
     if job.is_trial:
-        print(f"a trial, not the recipe: it stays in {folder.path} and counts as no cell")
+        print(f"a trial, not the recipe: it stays in {folder.path} and counts as no row")
         return
-    there = cells / job.cell.name
-    if job.cell in shipped:
-        print(compared(measured(job.cell, folder), measured(job.cell, shipped[job.cell])))
+    there = rows / job.row.name
+    if job.row in shipped:
+        print(compared(measured(job.row, folder), measured(job.row, shipped[job.row])))
         print(f"yours: {folder.path}; the shipped one is left as it is")
     else:
-        ship_cell(folder.path, there)
+        ship_row(folder.path, there)
         print(f"kept as {there}; there was none to compare with")
 
 
-def _list(args: Arguments, shipped: dict[Cell, CellFolder]) -> None:
-    table = Table("cell", "state", box=box.SIMPLE_HEAD, pad_edge=False)
+def _list(args: Arguments, shipped: dict[Row, RowFolder]) -> None:
+    table = Table("row", "state", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("minutes", justify="right")
     table.add_column("device")
-    for cell in CELLS:
-        job = _job(dataclasses.replace(args, preset=None, seeds=None, learner_steps=None), cell)
+    for row in all_rows():
+        job = _job(dataclasses.replace(args, preset=None, seeds=None, learner_steps=None), row)
         minutes = device = ""
-        if cell in shipped:
-            result = shipped[cell].result
+        if row in shipped:
+            result = shipped[row].result
             state = "done"
             minutes, device = f"{result['seconds'] / 60:.1f}", result["device"]
-        elif (args.cells / cell.name).is_dir():
-            changed = departures(cell, load_cell(args.cells / cell.name).settings["config"])
+        elif (args.rows / row.name).is_dir():
+            changed = departures(row, load_row(args.rows / row.name).settings["config"])
             state = f"not the recipe: {listed(changed)}"
         elif job.path.exists() and (lines := RunFolder(job.path).metrics()):
             state, minutes = f"begun: step {lines[-1]['step']:,}", f"{lines[-1]['seconds'] / 60:.1f}"
         else:
             state = "missing"
-        table.add_row(cell.name, state, minutes, device)
+        table.add_row(row.name, state, minutes, device)
     Console().print(table)
-    size = sum(path.stat().st_size for path in args.cells.rglob("*") if path.is_file())
-    config = recipe(CELLS[0])
-    print(f"{len(shipped)} of {len(CELLS)} cells done, {size / 1e6:.1f} MB in {args.cells}")
+    size = sum(path.stat().st_size for path in args.rows.rglob("*") if path.is_file())
+    config = recipe(all_rows()[0])
+    print(f"{len(shipped)} of {len(all_rows())} rows done, {size / 1e6:.1f} MB in {args.rows}")
     print(f"the recipe: preset {plan.RECIPE}, {config.seeds} seeds, {config.learner_steps:,} learner steps")

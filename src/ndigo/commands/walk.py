@@ -17,12 +17,12 @@ from rich.table import Table
 from ndigo.evaluation.random_walk import Walk, random_walk
 from ndigo.evaluation.visits import Visits, visits
 from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_experiment
-from ndigo.paper.experiments.printed import PAPER, Metric, printed
+from ndigo.report.tables import HEADINGS
 from ndigo.terminal.options import within
 from ndigo.terminal.screen import screen
 from ndigo.worlds.render import render_ansi
 
-HEADINGS: dict[Metric, str] = {"visits": "visits", "first_visit": "first visit", "frequency": "% of episodes seen"}
+UNPRINTED = ("visits", "first_visit")  # columns where the paper has no table
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Arguments:
     """Watch a random walker, then compare its visits with the paper's Random rows."""
 
     experiments: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[EXPERIMENT ...]")] = ()
-    """Which to walk (exp1 exp5); none means all five."""
+    """Which to walk (exp1 exp5); none means all."""
     episodes: int = 1000
     """Episodes behind the statistics."""
     seconds: float = 3.0
@@ -45,11 +45,11 @@ def run(args: Arguments) -> None:
     within("--seed", args.seed, 0, 2**32 - 1)
     experiments = [find_experiment(name) for name in args.experiments or EXPERIMENTS]
     console = Console()
-    tables: dict[tuple[Metric, ...], Table] = {}
+    tables: dict[tuple[str, ...], Table] = {}
     for experiment in experiments:
         key_show, key_count = jax.random.split(jax.random.key(args.seed))
         show(experiment, key_show, args.seconds, colour=console.is_terminal and not console.no_color)
-        metrics = tuple(PAPER[experiment.name])  # the paper's columns: they differ in Experiment 5
+        metrics = tuple(experiment.printed.tables) or UNPRINTED  # the paper's columns: they differ in Experiment 5
         table = tables.setdefault(metrics, _empty_table(metrics))
         _add_rows(table, experiment, metrics, count_visits(experiment, key_count, args.episodes))
     print(f"Random walker, {args.episodes} episodes a world: mean ± standard error, and the paper's Random row")
@@ -88,7 +88,7 @@ def _frame(experiment: Experiment, walk: Walk, t: int, colour: bool) -> str:
     )
 
 
-def _empty_table(metrics: tuple[Metric, ...]) -> Table:
+def _empty_table(metrics: tuple[str, ...]) -> Table:
     table = Table("", "object", box=box.SIMPLE_HEAD, pad_edge=False)
     for metric in metrics:
         for column in (HEADINGS[metric], "paper"):
@@ -96,17 +96,16 @@ def _empty_table(metrics: tuple[Metric, ...]) -> Table:
     return table
 
 
-def _add_rows(table: Table, experiment: Experiment, metrics: tuple[Metric, ...], seen: Visits) -> None:
-    values: dict[Metric, np.ndarray] = {
+def _add_rows(table: Table, experiment: Experiment, metrics: tuple[str, ...], seen: Visits) -> None:
+    values: dict[str, np.ndarray] = {
         "visits": np.asarray(seen.count),
         "first_visit": np.asarray(seen.first),
         "frequency": 100.0 * np.asarray(seen.is_seen),
     }
     for i, name in enumerate(experiment.world.objects):
-        cells = []
+        texts = []
         for metric in metrics:
             mean, error = values[metric][:, i].mean(), values[metric][:, i].std(ddof=1) / np.sqrt(len(values[metric]))
-            paper = printed(experiment.name, metric, "random", name)
-            cells += [f"{mean:.1f} ± {error:.1f}", f"{paper.mean} ± {paper.spread}" if paper else "-"]
+            texts += [f"{mean:.1f} ± {error:.1f}", experiment.printed.text(metric, "random", name) or "-"]
         is_last = i == len(experiment.world.objects) - 1
-        table.add_row(experiment.name if i == 0 else "", name, *cells, end_section=is_last)
+        table.add_row(experiment.name if i == 0 else "", name, *texts, end_section=is_last)

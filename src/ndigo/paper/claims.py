@@ -1,7 +1,7 @@
-"""What the paper says, tested: a claim is a sentence, the cells it needs, and comparisons that decide it.
+"""What the paper says, tested: a claim is a sentence, the rows it needs, and comparisons that decide it.
 
 A comparison asks whether a quantity lies on the claimed side of a bound. Quantities are means over seeds, and their
-differences and ratios; each has the 95% interval of `statistics`, seeds resampled within each cell, cells apart.
+differences and ratios; each has the 95% interval of `statistics`, seeds resampled within each row, rows apart.
 
     supported     the whole interval lies on the claimed side
     contradicted  the whole interval lies on the other
@@ -9,7 +9,7 @@ differences and ratios; each has the 95% interval of `statistics`, seeds resampl
 
 The verdict on a claim:
 
-    cells missing   a cell that it needs is not there
+    rows missing    a row that it needs is not there
     holds           every comparison is supported
     does not hold   none is supported and one contradicted, or one is contradicted that the sentence cannot do without
     holds in part   some are supported, and not the above
@@ -26,13 +26,13 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Literal
 
-from ndigo.paper.measured import Cells
-from ndigo.paper.plan import Cell
+from ndigo.paper.experiment import Row
+from ndigo.paper.measured import Rows
 from ndigo.report.statistics import Estimate, Resampled, interval
 
 Status = Literal["supported", "contradicted", "undecided"]
-Verdict = Literal["holds", "holds in part", "does not hold", "undecided", "cells missing"]
-VERDICTS: tuple[Verdict, ...] = ("holds", "holds in part", "does not hold", "undecided", "cells missing")
+Verdict = Literal["holds", "holds in part", "does not hold", "undecided", "rows missing"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "holds in part", "does not hold", "undecided", "rows missing")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Part:
     figures: str  # the means behind the estimate, and what it is: "78.4 against 339, difference"
     estimate: Estimate
     status: Status
-    cells: tuple[Cell, ...]
+    rows: tuple[Row, ...]
     is_essential: bool = False
 
 
@@ -53,28 +53,28 @@ class Claim:
     text: str  # the paper's words
     place: str
     rule: str  # how the words were turned into comparisons
-    needs: tuple[Cell, ...]
-    compare: Callable[[Cells], list[Part]]
+    needs: tuple[Row, ...]
+    compare: Callable[[Rows], list[Part]]
     is_of_most: bool = False
     note: str = ""  # where the paper contradicts itself
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClaim:
     claim: Claim
     verdict: Verdict
     parts: tuple[Part, ...] = ()
-    missing: tuple[Cell, ...] = ()
+    missing: tuple[Row, ...] = ()
     evidence: tuple[str, ...] = ()  # what was paid for, where it does not hold as said
 
 
-def judge(claim: Claim, cells: Cells) -> Judged:
-    missing = tuple(cell for cell in claim.needs if cell not in cells)
+def judge(claim: Claim, rows: Rows) -> JudgedClaim:
+    missing = tuple(row for row in claim.needs if row not in rows)
     if missing:
-        return Judged(claim, "cells missing", missing=missing)
-    parts = tuple(claim.compare(cells))
+        return JudgedClaim(claim, "rows missing", missing=missing)
+    parts = tuple(claim.compare(rows))
     verdict = decide(parts, claim.is_of_most)
-    return Judged(claim, verdict, parts, evidence=() if verdict == "holds" else _evidence(parts, cells))
+    return JudgedClaim(claim, verdict, parts, evidence=() if verdict == "holds" else _evidence(parts, rows))
 
 
 def decide(parts: Sequence[Part], is_of_most: bool = False) -> Verdict:
@@ -96,39 +96,39 @@ def decide(parts: Sequence[Part], is_of_most: bool = False) -> Verdict:
 
 
 def above(
-    text: str, q: Resampled, bound: float, cells: Sequence[Cell], *, figures: str = "", is_essential: bool = False
+    text: str, q: Resampled, bound: float, rows: Sequence[Row], *, figures: str = "", is_essential: bool = False
 ) -> Part:
     """Claims q > bound."""
     estimate = interval(q)
     # An interval of no width at the bound itself is not above it.
     status = "supported" if estimate.low > bound else "contradicted" if estimate.high <= bound else "undecided"
-    return Part(text, figures, estimate, status, tuple(cells), is_essential)
+    return Part(text, figures, estimate, status, tuple(rows), is_essential)
 
 
 def below(
-    text: str, q: Resampled, bound: float, cells: Sequence[Cell], *, figures: str = "", is_essential: bool = False
+    text: str, q: Resampled, bound: float, rows: Sequence[Row], *, figures: str = "", is_essential: bool = False
 ) -> Part:
     """Claims q < bound."""
     estimate = interval(q)
     status = "supported" if estimate.high < bound else "contradicted" if estimate.low >= bound else "undecided"
-    return Part(text, figures, estimate, status, tuple(cells), is_essential)
+    return Part(text, figures, estimate, status, tuple(rows), is_essential)
 
 
-def less(text: str, a: Resampled, b: Resampled, cells: Sequence[Cell], *, is_essential: bool = False) -> Part:
+def less(text: str, a: Resampled, b: Resampled, rows: Sequence[Row], *, is_essential: bool = False) -> Part:
     """Claims a < b; the estimate is of b - a."""
-    return above(text, b - a, 0.0, cells, figures=_against(a, b), is_essential=is_essential)
+    return above(text, b - a, 0.0, rows, figures=_against(a, b), is_essential=is_essential)
 
 
-def no_difference(text: str, a: Resampled, b: Resampled, cells: Sequence[Cell]) -> Part:
+def no_difference(text: str, a: Resampled, b: Resampled, rows: Sequence[Row]) -> Part:
     """Claims that the interval of b - a holds 0; few seeds make that easy. One clear difference denies it."""
     estimate = interval(b - a)
     status: Status = "undecided"
     if not isnan(estimate.low):
         status = "supported" if estimate.low <= 0 <= estimate.high else "contradicted"
-    return Part(text, _against(a, b), estimate, status, tuple(cells), is_essential=True)
+    return Part(text, _against(a, b), estimate, status, tuple(rows), is_essential=True)
 
 
-def count(judged: Sequence[Judged]) -> Mapping[Verdict, int]:
+def count(judged: Sequence[JudgedClaim]) -> Mapping[Verdict, int]:
     return {verdict: sum(one.verdict == verdict for one in judged) for verdict in VERDICTS}
 
 
@@ -136,13 +136,13 @@ def _against(a: Resampled, b: Resampled) -> str:
     return f"{a.value:.3g} against {b.value:.3g}, difference"
 
 
-def _evidence(parts: Sequence[Part], cells: Cells) -> tuple[str, ...]:
+def _evidence(parts: Sequence[Part], rows: Rows) -> tuple[str, ...]:
     """What the agents of the comparisons that are not supported were paid for, by channel."""
-    named = dict.fromkeys(cell for part in parts if part.status != "supported" for cell in part.cells)
+    named = dict.fromkeys(row for part in parts if part.status != "supported" for row in part.rows)
     told = []
-    for cell in named:
-        split = cells[cell].reward_split()
-        if cell.reward != "random":
+    for row in named:
+        split = rows[row].reward_split()
+        if row.reward != "random":
             paid = ", ".join(f"{name} {estimate.mean:.4f}" for name, estimate in split.items())
-            told.append(f"{cell.name} is paid a step: {paid}")
+            told.append(f"{row.name} is paid a step: {paid}")
     return tuple(told)

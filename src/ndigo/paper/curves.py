@@ -1,14 +1,12 @@
-"""The paper's learning-curve figures from the cells that are there: discovery loss against learner steps.
+"""Learning-curve figures from the rows that are there: discovery loss against learner steps.
 
-Lines are means over seeds, bands their 95% bootstrap intervals. Figures are drawn for a page that may be dark or light:
-text and axes take the colour of the page's text.
+Lines are means over seeds, bands their 95% intervals.
 """
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from matplotlib import rc_context
@@ -17,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from ndigo.paper.comparisons import prior
-from ndigo.paper.experiments import Experiment
-from ndigo.paper.measured import Cells, Measured
-from ndigo.paper.plan import Cell
+from ndigo.paper.experiment import Experiment, Row
+from ndigo.paper.measured import Measured, Rows
+from ndigo.report.figures import INK, STYLE, plain
 from ndigo.report.statistics import bootstrap, bootstrap_of
 
 Interval = tuple[np.ndarray, np.ndarray, np.ndarray]  # mean, low, high
@@ -37,56 +35,51 @@ COLOURS = {
     "ndigo-5": "#2f6f9f",
     "ndigo-10": "#8466d8",
 }
-INK = "#010203"  # stands for the colour of the page's text
-STYLE: Any = {  # matplotlib's settings
-    "text.color": INK,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "font.size": 8,
-    "svg.fonttype": "none",  # text stays text: small, and in the page's own font
-    "svg.hashsalt": "ndigo",  # the same figure, the same bytes
-}
+SPARE = ("#7a6a53", "#4c9aa8", "#b0643c", "#6b7f3a")  # of rewards that the paper does not have
 
 
-def discovery_figure(experiment: Experiment, cells: Cells) -> Figure | None:
-    """The experiment's curves; None where no cell of it is there."""
-    there = _there(experiment, cells)
+def colour_of(reward: str) -> str:
+    return COLOURS.get(reward) or SPARE[crc32(reward.encode()) % len(SPARE)]
+
+
+def discovery_figure(experiment: Experiment, rows: Rows) -> Figure | None:
+    """The experiment's curves; None where no row of it is there."""
+    there = _there(experiment, rows)
     if not there:
         return None
     with rc_context(STYLE):
         figure, axis = _empty("learner steps", "discovery loss (nats)")
-        for cell in there:
-            _line(axis, cell.cell.reward, cell.steps, cell.discovery_curve())
-        level, what = _level(axis, experiment)
-        axis.annotate(what.replace(" ", "\n", 1), (1.01, level), va="center", **BY_HEIGHT)
+        for numbers in there:
+            _line(axis, numbers.row.reward, numbers.steps, numbers.discovery_curve())
+        if (known := _level(axis, experiment)) is not None:
+            axis.annotate(known[1].replace(" ", "\n", 1), (1.01, known[0]), va="center", **BY_HEIGHT)
         axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x else "0"))
         _finish(figure, axis)
     return figure
 
 
-def tracking_figure(experiment: Experiment, cells: Cells) -> Figure | None:
+def tracking_figure(experiment: Experiment, rows: Rows) -> Figure | None:
     """How well the experiment's objects are known, by the steps since each was last seen: a picture for each agent."""
-    there = _there(experiment, cells)
+    there = _there(experiment, rows)
     if not there:
         return None
     with rc_context(STYLE):
         num_rows = -(-len(there) // PICTURES_IN_A_ROW)
         figure = Figure(figsize=(7.2, 0.9 + 1.6 * num_rows), layout="constrained")
         axes = figure.subplots(num_rows, PICTURES_IN_A_ROW, sharex=True, sharey=True, squeeze=False).flat
-        for cell, axis in zip(there, axes, strict=False):
-            _plain(axis)
-            axis.set_title(cell.cell.reward, color=COLOURS[cell.cell.reward], fontsize=8)
-            for name, style in zip(cell.discovers, ("-", "--", ":", "-."), strict=False):
-                i = cell.objects.index(name)
-                ages, values = _pooled(cell.tracking_loss[:, i], cell.tracking_steps[:, i])
-                _drawn(axis, ages, values, color=COLOURS[cell.cell.reward], label=name, linestyle=style)
-            level, what = _level(axis, experiment)
+        for numbers, axis in zip(there, axes, strict=False):
+            plain(axis)
+            axis.set_title(numbers.row.reward, color=colour_of(numbers.row.reward), fontsize=8)
+            for name, style in zip(numbers.discovers, ("-", "--", ":", "-."), strict=False):
+                i = numbers.objects.index(name)
+                ages, values = _pooled(numbers.tracking_loss[:, i], numbers.tracking_steps[:, i])
+                _drawn(axis, ages, values, color=colour_of(numbers.row.reward), label=name, linestyle=style)
             # Far beyond the level lies nothing but chance: few steps, and a probe that is sure of the wrong cell.
-            axis.set(xlim=(0, None), ylim=(0, 1.35 * level))
-            if cell is there[0]:
-                axis.annotate(what, (0.98, 1.05 * level), ha="right", va="bottom", **BY_HEIGHT)
+            if (known := _level(axis, experiment)) is not None:
+                axis.set(ylim=(0, 1.35 * known[0]))
+                if numbers is there[0]:
+                    axis.annotate(known[1], (0.98, 1.05 * known[0]), ha="right", va="bottom", **BY_HEIGHT)
+            axis.set(xlim=(0, None))
         handles, labels = figure.axes[0].get_legend_handles_labels()
         for axis in figure.axes[len(there) :]:
             axis.remove()
@@ -108,23 +101,9 @@ def _pooled(loss: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, Interval]:
         return ages, bootstrap_of(lambda mean: mean[..., 0, :] / mean[..., 1, :], sums)
 
 
-def as_svg(figure: Figure) -> str:
-    """The figure as an element of an HTML page."""
-    text = io.StringIO()
-    with rc_context(STYLE):
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    svg = text.getvalue()
-    return svg[svg.index("<svg") :].replace(INK, "currentColor")
-
-
-def save_png(figure: Figure, path: Path) -> Path:
-    figure.savefig(path, dpi=150, facecolor="white")
-    return path
-
-
-def _there(experiment: Experiment, cells: Cells) -> list[Measured]:
-    planned = [Cell(experiment.name, reward) for reward in experiment.rewards]
-    return [cells[cell] for cell in planned if cell in cells]
+def _there(experiment: Experiment, rows: Rows) -> list[Measured]:
+    planned = [Row(experiment.name, reward) for reward in experiment.rewards]
+    return [rows[row] for row in planned if row in rows]
 
 
 def _empty(x: str, y: str) -> tuple[Figure, Axes]:
@@ -132,17 +111,12 @@ def _empty(x: str, y: str) -> tuple[Figure, Axes]:
     axis = figure.subplots()
     axis.set_xlabel(x)
     axis.set_ylabel(y)
-    _plain(axis)
+    plain(axis)
     return figure, axis
 
 
-def _plain(axis: Axes) -> None:
-    axis.grid(alpha=0.15, color=INK)
-    axis.spines[["top", "right"]].set_visible(False)
-
-
 def _line(axis: Axes, reward: str, x: np.ndarray, values: np.ndarray) -> None:
-    _drawn(axis, x, bootstrap(values), color=COLOURS[reward], label=reward)
+    _drawn(axis, x, bootstrap(values), color=colour_of(reward), label=reward)
 
 
 def _drawn(axis: Axes, x: np.ndarray, values: Interval, *, color: str, label: str, linestyle: str = "-") -> None:
@@ -152,13 +126,13 @@ def _drawn(axis: Axes, x: np.ndarray, values: Interval, *, color: str, label: st
     axis.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
 
 
-def _level(axis: Axes, experiment: Experiment) -> tuple[float, str]:
-    """The loss of one who knows an object's rooms and nothing else, drawn; and its name."""
-    grid = experiment.world.grid
-    assert grid is not None
-    rooms = {o.name: o.rooms for o in grid.objects}
-    level = prior(experiment.name)
+def _level(axis: Axes, experiment: Experiment) -> tuple[float, str] | None:
+    """The loss of one who knows an object's rooms and nothing else, drawn, and its name; None without a map."""
+    level, grid = prior(experiment.name), experiment.world.grid
+    if level is None or grid is None:
+        return None
     axis.axhline(level, color=INK, alpha=0.5, linewidth=0.8, linestyle=":")
+    rooms = {o.name: o.rooms for o in grid.objects}
     return level, "knows the rooms" if any(len(rooms[name]) > 1 for name in experiment.discovers) else "knows the room"
 
 

@@ -1,4 +1,4 @@
-"""From a finished run to a cell: the final evaluation of the last checkpoint, and what is kept of the rest."""
+"""From a finished run to a row: the final evaluation of the last checkpoint, and what is kept of the rest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from ndigo.errors import NdigoError
-from ndigo.paper.rows import CellFolder, save_cell
+from ndigo.paper.rows import RowFolder, save_row
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.trained import Trained
 
@@ -20,8 +20,8 @@ EVALUATION_SEED = 1_000_000  # no episode of a run's own evaluations is drawn fr
 
 def finish(
     path: Path, run: RunFolder, trained: Trained, discovers: Sequence[str], *, episodes: int, keeps_agent: bool
-) -> CellFolder:
-    """Evaluates every seed's final networks and writes the cell's folder; no seed and no checkpoint is chosen."""
+) -> RowFolder:
+    """Evaluates every seed's final networks and writes the row's folder; no seed and no checkpoint is chosen."""
     lines = run.metrics()
     steps = trained.config.learner_steps
     if not lines or trained.learner_step is None or trained.learner_step < steps:
@@ -54,7 +54,7 @@ def finish(
         },
     }
     save_agent = (lambda file: trained.export(file, median)) if keeps_agent else None
-    return save_cell(path, run.settings(), result, lines, save_agent)
+    return save_row(path, run.settings(), result, lines, save_agent)
 
 
 def median_seed(losses: np.ndarray) -> int:

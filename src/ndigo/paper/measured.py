@@ -1,4 +1,4 @@
-"""The cells that are there, as numbers: per seed and object, ready for tables, curves and claims."""
+"""A row as numbers: per seed and object, ready for tables, curves and claims."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from pathlib import Path
 
 import numpy as np
 
-from ndigo.paper.plan import CELLS, Cell, departures
-from ndigo.paper.rows import CellFolder, load_cell
+from ndigo.paper.experiment import Row
+from ndigo.paper.rows import RowFolder
 from ndigo.report.statistics import Estimate, estimates
 from ndigo.report.tables import HEADINGS
 
-# Of two equal cells of ten normal seeds, the one's mean is outside the other's interval in 15% of draws.
+# Of two equal rows of ten normal seeds, the one's mean is outside the other's interval in 15% of draws.
 BY_CHANCE = "by chance alone about one in six would"
 METRICS = ("visits", "first_visit", "frequency", "discovery_loss")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One cell's numbers; the first axis is the seed's."""
+    """One row's numbers; the first axis is the seed's."""
 
-    cell: Cell
+    row: Row
     objects: tuple[str, ...]
     channels: tuple[str, ...]
     final: Mapping[str, np.ndarray]  # metric -> [S, N]
@@ -63,15 +63,15 @@ class Measured:
         return dict(zip(self.channels, estimates(last), strict=True))
 
 
-Cells = Mapping[Cell, Measured]
+Rows = Mapping[Row, Measured]
 
 
-def measured(cell: Cell, folder: CellFolder) -> Measured:
-    """The numbers of a cell's folder."""
+def measured(row: Row, folder: RowFolder) -> Measured:
+    """The numbers of a row's folder."""
     world, result = folder.settings["world"], folder.result
     lines = folder.metrics
     return Measured(
-        cell=cell,
+        row=row,
         objects=tuple(world["objects"]),
         channels=tuple(world["channels"]),
         final={name: np.asarray(result["evaluation"][name], float) for name in METRICS},
@@ -88,16 +88,6 @@ def measured(cell: Cell, folder: CellFolder) -> Measured:
     )
 
 
-def find_cells(root: Path) -> dict[Cell, CellFolder]:
-    """The finished cells under `root`, in the plan's order; what is not of the recipe does not count."""
-    found = {cell: load_cell(root / cell.name) for cell in CELLS if (root / cell.name).is_dir()}
-    return {cell: folder for cell, folder in found.items() if not departures(cell, folder.settings["config"])}
-
-
-def load_cells(root: Path) -> dict[Cell, Measured]:
-    return {cell: measured(cell, folder) for cell, folder in find_cells(root).items()}
-
-
 def differences(new: Measured, shipped: Measured) -> Sequence[tuple[str, str, float, Estimate, bool]]:
     """(metric, object, new mean, shipped interval, whether the one lies in the other) for every number of a table."""
     found = []
@@ -112,7 +102,7 @@ def differences(new: Measured, shipped: Measured) -> Sequence[tuple[str, str, fl
 
 
 def compared(new: Measured, shipped: Measured) -> str:
-    """Whether a remade cell agrees with the shipped one, and where not."""
+    """Whether a remade row agrees with the shipped one, and where not."""
     found = differences(new, shipped)
     outside = [difference for difference in found if not difference[-1]]
     if not outside:

@@ -1,31 +1,30 @@
-"""Rows of agents that need no training, from results/oracle: `python -m benchmarks.reference_agents` makes them."""
+"""Lines of agents that need no training, measured once: `python studies/reference-agents/make.py` makes them."""
 
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from math import nan
-from pathlib import Path
 
-from ndigo.paper.experiments import Experiment
+from ndigo.paper.experiment import Experiment
 from ndigo.report.statistics import Estimate
-from ndigo.report.tables import Row
+from ndigo.report.tables import Line
 
-FOLDER = Path(__file__).parents[3] / "results" / "oracle"  # of the checkout; an installed package has none
+FOLDER = files("ndigo.paper") / "reference_agents"
 
 
-def reference_rows(experiment: Experiment | None) -> list[Row]:
+def reference_lines(experiment: Experiment | None) -> list[Line]:
     """The experiment's reference agents; none where they were not measured."""
-    path = FOLDER / f"{experiment.name}.json" if experiment else FOLDER
-    if not path.is_file():
+    if experiment is None or not (path := FOLDER / f"{experiment.name}.json").is_file():
         return []
     return [
-        Row(
-            label=row["label"],
+        Line(
+            label=line["label"],
             reward="",
             values={
-                metric: {name: Estimate(*[*cell, nan, nan][:3]) for name, cell in cells.items()}
-                for metric, cells in row["values"].items()
+                metric: {name: Estimate(*[*found, nan, nan][:3]) for name, found in by_object.items()}
+                for metric, by_object in line["values"].items()
             },
         )
-        for row in json.loads(path.read_text())["rows"]
+        for line in json.loads(path.read_text())["rows"]
     ]

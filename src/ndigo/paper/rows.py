@@ -1,12 +1,12 @@
-"""The folder of a cell: what a finished run comes to, small enough to ship.
+"""The folder of a row: what a finished run comes to, small enough to ship.
 
     config.json        the run's own: settings, world, versions, device
     result.json        steps, seconds, and the final greedy evaluation, per seed
     metrics.jsonl.gz   learning curves, thinned (`thin`)
     agent.safetensors  the median seed's agent, where it is kept
 
-A folder is written under a temporary name and renamed: it is whole or absent. A shipped cell's agent lies in a folder
-beside all cells', under the cell's name: results/cells/exp1-icm, results/agents/exp1-icm.safetensors.
+A folder is written under a temporary name and renamed: it is whole or absent. A shipped row's agent lies in a folder
+beside all rows', under the row's name: results/rows/exp1-icm, results/agents/exp1-icm.safetensors.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ import numpy as np
 from ndigo.errors import NdigoError
 from ndigo.storage.run_folder import WriteError, make_folder, sync_folder, write_whole
 
-FORMAT, VERSION = "ndigo-cell", 1
+FORMAT, VERSION = "ndigo-row", 1
+OLD_FORMAT = "ndigo-cell"  # the same under the name that rows once had
 AGENT = "agent.safetensors"
 DIGITS = 5  # that count, of every number in the thinned metrics
 
 
 @dataclass(frozen=True)
-class CellFolder:
-    """What a cell's folder holds."""
+class RowFolder:
+    """What a row's folder holds."""
 
     path: Path
     settings: dict[str, Any]  # config.json
     result: dict[str, Any]  # result.json
-    metrics: list[dict[str, Any]]  # one line an evaluation
+    metrics: list[dict[str, Any]]  # one line per evaluation
 
     @property
     def agent(self) -> Path | None:
@@ -64,13 +65,13 @@ def thin(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return _rounded(kept)
 
 
-def save_cell(
+def save_row(
     path: Path,
     settings: dict[str, Any],
     result: dict[str, Any],
     lines: Sequence[dict[str, Any]],
     save_agent: Callable[[Path], object] | None = None,
-) -> CellFolder:
+) -> RowFolder:
     """Writes the folder, in place of one that was there; `save_agent` writes the agent to the path it is given."""
     temporary = path.with_name(f".{path.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -78,8 +79,8 @@ def save_cell(
     try:
         write_whole(temporary / "config.json", json.dumps(settings, indent=1).encode())
         whole = {"format": FORMAT, "version": VERSION} | _rounded(result)
-        rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in whole.items())
-        write_whole(temporary / "result.json", f"{{\n{rows}\n}}\n".encode())
+        lines_of = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in whole.items())
+        write_whole(temporary / "result.json", f"{{\n{lines_of}\n}}\n".encode())
         text = "".join(json.dumps(line) + "\n" for line in thin(lines))
         write_whole(temporary / "metrics.jsonl.gz", gzip.compress(text.encode(), mtime=0))
         if save_agent is not None:
@@ -89,16 +90,16 @@ def save_cell(
         raise WriteError(f"cannot write {path}: {error.strerror or error}") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return load_cell(path)
+    return load_row(path)
 
 
 def shipped_agent(path: Path) -> Path:
-    """Where the agent of the cell that is shipped as `path` lies."""
+    """Where the agent of the row that is shipped as `path` lies."""
     return path.absolute().parent.parent / "agents" / f"{path.name}.safetensors"
 
 
-def ship_cell(source: Path, path: Path) -> None:
-    """The cell in its place among the shipped ones, whole or not at all; its agent first, beside them."""
+def ship_row(source: Path, path: Path) -> None:
+    """The row in its place among the shipped ones, whole or not at all; its agent first, beside them."""
     temporary = path.with_name(f".{path.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     make_folder(path.parent)
@@ -114,11 +115,11 @@ def ship_cell(source: Path, path: Path) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def is_cell(path: Path) -> bool:
+def is_row(path: Path) -> bool:
     return (path / "result.json").exists()
 
 
-def load_cell(path: Path) -> CellFolder:
+def load_row(path: Path) -> RowFolder:
     """The folder's contents; what is no such folder, or damaged, is one line."""
     try:
         settings = json.loads((path / "config.json").read_bytes())
@@ -127,12 +128,12 @@ def load_cell(path: Path) -> CellFolder:
         metrics = [json.loads(line) for line in text.splitlines()]
     except OSError as error:
         name = Path(error.filename or path).name
-        raise NdigoError(f"{path} is no cell, or damaged ({name}: {error.strerror or error})") from None
+        raise NdigoError(f"{path} is no row, or damaged ({name}: {error.strerror or error})") from None
     except (ValueError, EOFError, zlib.error) as error:
-        raise NdigoError(f"cell {path} is damaged ({error})") from None
-    if result.get("format") != FORMAT or result.get("version") != VERSION:
+        raise NdigoError(f"row {path} is damaged ({error})") from None
+    if result.get("format") not in (FORMAT, OLD_FORMAT) or result.get("version") != VERSION:
         raise NdigoError(f"{path} is of format {result.get('format')} {result.get('version')}, not {FORMAT} {VERSION}")
-    return CellFolder(path, settings, result, metrics)
+    return RowFolder(path, settings, result, metrics)
 
 
 def _put(temporary: Path, path: Path) -> None:

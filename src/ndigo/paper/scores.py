@@ -20,10 +20,11 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from ndigo.paper.curves import COLOURS, INK, STYLE
-from ndigo.paper.experiments import EXPERIMENTS, Experiment
-from ndigo.paper.measured import Cells, Measured
-from ndigo.paper.references import reference_rows
+from ndigo.paper.curves import colour_of
+from ndigo.paper.experiment import EXPERIMENTS, Experiment
+from ndigo.paper.measured import Measured, Rows
+from ndigo.paper.references import reference_lines
+from ndigo.report.figures import INK, STYLE, plain
 from ndigo.report.statistics import LEVEL, Estimate
 
 METRICS = ("discovery_loss", "first_visit")
@@ -33,14 +34,14 @@ Scores = Mapping[str, Mapping[str, np.ndarray]]  # reward -> experiment -> [S]
 
 def bounds(experiment: Experiment) -> dict[tuple[str, str], tuple[float, float]]:
     """(metric, object) -> (x_0, x_1); none where the experiment has no reference agents."""
-    rows = {row.label: row.values for row in reference_rows(experiment)}
-    walker = rows.pop("random", None)
-    if walker is None or not rows:
+    agents = {line.label: line.values for line in reference_lines(experiment)}
+    walker = agents.pop("random", None)
+    if walker is None or not agents:
         return {}
     found = {}
     for metric in METRICS:
         for name in experiment.discovers:
-            best = min(values[metric][name].mean for values in rows.values() if name in values.get(metric, {}))
+            best = min(values[metric][name].mean for values in agents.values() if name in values.get(metric, {}))
             found[metric, name] = (walker[metric][name].mean, best)
     return found
 
@@ -50,14 +51,14 @@ def score(measured: Measured, between: Mapping[tuple[str, str], tuple[float, flo
     return np.mean([(measured.per_seed(*what) - low) / (high - low) for what, (low, high) in between.items()], axis=0)
 
 
-def scores(cells: Cells) -> Scores:
-    """Every reward's, in the order of the experiments; of cells that are there."""
+def scores(rows: Rows) -> Scores:
+    """Every reward's, in the order of the experiments; of rows that are there."""
     found: dict[str, dict[str, np.ndarray]] = {}
     for experiment in EXPERIMENTS.values():
         between = bounds(experiment)
-        for cell, measured in cells.items():
-            if between and cell.experiment == experiment.name:
-                found.setdefault(cell.reward, {})[experiment.name] = score(measured, between)
+        for row, measured in rows.items():
+            if between and row.experiment == experiment.name:
+                found.setdefault(row.reward, {})[experiment.name] = score(measured, between)
     known = [reward for experiment in EXPERIMENTS.values() for reward in experiment.rewards]
     return {reward: found[reward] for reward in dict.fromkeys(known) if reward in found}
 
@@ -90,7 +91,7 @@ def scores_figure(found: Scores) -> Figure | None:
         figure = Figure(figsize=(7.2, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(2, 3))
         for i, (reward, by_experiment) in enumerate(found.items()):
-            colour, (mean, low, high) = COLOURS[reward], aggregate(by_experiment)
+            colour, (mean, low, high) = colour_of(reward), aggregate(by_experiment)
             left.plot([low, high], [i, i], color=colour, linewidth=4, alpha=0.35, solid_capstyle="butt")
             left.plot([mean], [i], color=colour, marker="o", markersize=5)
             taus = np.linspace(-0.5, 1.1, 321)
@@ -102,8 +103,7 @@ def scores_figure(found: Scores) -> Figure | None:
         for axis in (left, right):
             for at in (0, 1):
                 axis.axvline(at, color=INK, alpha=0.5, linewidth=0.8, linestyle=":")
-            axis.grid(alpha=0.15, color=INK)
-            axis.spines[["top", "right"]].set_visible(False)
+            plain(axis)
         figure.legend(*right.get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
     return figure
 

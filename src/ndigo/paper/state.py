@@ -1,4 +1,4 @@
-"""Where the reproduction stands, in Markdown, put between marks into documents: nothing there is typed by hand.
+"""Where the reproduction stands, as Markdown and HTML: nothing there is typed by hand.
 
     <!-- ndigo report --paper: claims -->
     ...
@@ -11,53 +11,71 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.paper.claims import Judged, Part, count
-from ndigo.paper.measured import Cells
-from ndigo.paper.plan import CELLS, RECIPE, recipe
-from ndigo.paper.tables import as_markdown, number, paper_tables
+from ndigo.paper.claims import JudgedClaim, Part, count
+from ndigo.paper.experiment import Row
+from ndigo.paper.measured import Rows
+from ndigo.paper.plan import RECIPE, all_rows, recipe
+from ndigo.paper.tables import paper_sheets
+from ndigo.report.numbers import number
+from ndigo.report.page import Section
+from ndigo.report.sheets import Sheet, as_markdown
 from ndigo.storage.run_folder import write_whole
 
 BLOCK = re.compile(r"(<!-- ndigo report --paper: ([\w ]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+NOT_YET = "Not made by this recipe yet."
 
 
-def summary(cells: Cells, judged: Sequence[Judged]) -> str:
-    """A paragraph: how many cells, on what, and how the claims stand."""
-    config = recipe(CELLS[0])
-    text = f"{len(cells)} of {len(CELLS)} cells are there"
-    if cells:
-        devices = ", ".join(dict.fromkeys(cell.device for cell in cells.values()))
-        # Not the device's time: cells may have shared it.
-        text += f"; their own clocks add up to {sum(cell.minutes for cell in cells.values()):,.0f} minutes ({devices})"
-    text += f". The recipe of all: preset `{RECIPE}`, {config.seeds} seeds, {config.learner_steps:,} learner steps. "
+def summary(rows: Rows, judged: Sequence[JudgedClaim], others: Sequence[Row] = ()) -> str:
+    """A paragraph: how many rows the recipe has made, on what, and how the claims stand.
+
+    `others` are there too, made by another recipe: they count as missing.
+    """
+    planned = all_rows()
+    config = recipe(planned[0])
+    text = (
+        f"{len(rows)} of {len(planned)} rows are made by the recipe: preset `{RECIPE}`, {config.seeds} seeds, "
+        f"{config.learner_steps:,} learner steps."
+    )
+    if rows:
+        devices = ", ".join(dict.fromkeys(numbers.device for numbers in rows.values()))
+        minutes = sum(numbers.minutes for numbers in rows.values())
+        # Not the device's time: rows may have shared it.
+        text += f" Their own clocks add up to {minutes:,.0f} minutes ({devices})."
+    if others:
+        text += f" Another recipe made {len(others)} more, which count as missing."
     told = [f"{verdict} {num}" for verdict, num in count(judged).items() if num]
-    return text + f"Verdicts on {len(judged)} claims: {', '.join(told)}."
+    return f"{text} Verdicts on {len(judged)} claims: {', '.join(told)}."
 
 
-def blocks(cells: Cells, judged: Sequence[Judged]) -> dict[str, str]:
+def blocks(rows: Rows, judged: Sequence[JudgedClaim], others: Sequence[Row] = ()) -> dict[str, str]:
     """Every block by its name."""
-    tables = paper_tables(cells)
-    there = [as_markdown(table) for table in tables if any(e.ours for _, entries in table.rows for e in entries)]
+    sheets = paper_sheets(rows)
     texts = {
-        "state": summary(cells, judged),
-        "tables": "\n\n".join(there) or "No table has a cell yet.",
+        "state": summary(rows, judged, others),
+        "tables": "\n\n".join(as_markdown(sheet) for sheet in sheets if not sheet.is_empty) or NOT_YET,
         "claims": claims_markdown(judged),
-        **{f"table {i}": as_markdown(table) for i, table in enumerate(tables, 1)},
+        **{f"table {i}": _block(sheet) for i, sheet in enumerate(sheets, 1)},
     }
     return {name: f"{text}\n" for name, text in texts.items()}
 
 
-def claims_markdown(judged: Sequence[Judged]) -> str:
-    """The claims that have all their cells; the others are `ndigo report --paper`'s to list."""
+def _block(sheet: Sheet) -> str:
+    return f"**{sheet.title}**: {NOT_YET.lower()}" if sheet.is_empty else as_markdown(sheet)
+
+
+def claims_markdown(judged: Sequence[JudgedClaim]) -> str:
+    """The claims that have all their rows; the others are `ndigo report --paper`'s to list."""
     lines = ["| | claim | verdict | figures |", "|--:|---|---|---|"]
     for i, one in enumerate(judged, 1):
         if not one.missing:
             claim = f'"{one.claim.text}" ({one.claim.place}). *{one.claim.rule}*'
             told = "<br>".join(text for text in (*map(part_text, one.parts), *one.evidence, one.claim.note) if text)
             lines.append(f"| {i} | {claim} | {one.verdict} | {told} |")
-    return "\n".join(lines) if len(lines) > 2 else "No claim has all its cells yet."
+    return "\n".join(lines) if len(lines) > 2 else "No claim has all its rows yet."
 
 
 def part_text(part: Part) -> str:
@@ -66,13 +84,12 @@ def part_text(part: Part) -> str:
     return f"{part.text}: {figures}{mean} ({low} to {high}), {part.status}"
 
 
-def write_docs(path: Path, cells: Cells, judged: Sequence[Judged]) -> list[str]:
+def write_docs(path: Path, known: dict[str, str]) -> list[str]:
     """Writes the file's blocks anew; returns their names."""
     try:
         text = path.read_text()
     except OSError as error:
         raise NdigoError(f"cannot read {path}: {error.strerror or error}") from None
-    known = blocks(cells, judged)
     names = [match[2] for match in BLOCK.finditer(text)]
     if not names:
         raise NdigoError(f"{path} has no block to write, from <!-- ndigo report --paper: NAME --> to <!-- end -->")
@@ -81,3 +98,41 @@ def write_docs(path: Path, cells: Cells, judged: Sequence[Judged]) -> list[str]:
             raise unknown_name(f"block in {path}", name, known)
     write_whole(path, BLOCK.sub(lambda match: match[1] + known[match[2]] + match[4], text).encode())
     return names
+
+
+def claims_section(judged: Sequence[JudgedClaim]) -> Section:
+    chips = "".join(f"<li>{_chip(verdict, f'{n} {verdict}')}</li>" for verdict, n in count(judged).items() if n)
+    rules = (
+        '<p class="soft">A comparison is supported where its whole 95% interval lies on the claimed side, contradicted '
+        "where it lies on the other. A claim holds where every comparison is supported. Open one for its figures.</p>"
+    )
+    return Section(
+        "claims", "What the paper claims", f'<ul class="counts">{chips}</ul>{rules}{"".join(map(_claim, judged))}'
+    )
+
+
+def _claim(judged: JudgedClaim) -> str:
+    claim = judged.claim
+    if judged.missing:
+        told = f"<p>Missing: {', '.join(row.name for row in judged.missing)}.</p>"
+    else:
+        told = f"<ul>{''.join(map(_part, judged.parts))}</ul>"
+        told += "".join(f"<p>{escape(text)}.</p>" for text in judged.evidence)
+    note = f"<p>{escape(claim.note)}</p>" if claim.note else ""
+    return (
+        f'<details class="claim" data-claim="{escape(claim.name)}"><summary>{_chip(judged.verdict, judged.verdict)}'
+        f'<q>{escape(claim.text)}</q><span class="place">{escape(claim.place)}</span></summary>'
+        f"<div><p>{escape(claim.rule)}</p>{told}{note}</div></details>"
+    )
+
+
+def _part(part: Part) -> str:
+    mean, low, high = (number(x) for x in part.estimate)
+    return (
+        f'<li>{escape(part.text)}: {escape(part.figures)} {mean} <span class="soft">({low} to {high})</span> '
+        f'<span class="{part.status}">{part.status}</span></li>'
+    )
+
+
+def _chip(verdict: str, text: str) -> str:
+    return f'<span class="chip {verdict.replace(" ", "-")}">{escape(text)}</span>'

@@ -16,11 +16,10 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ndigo.paper.curves import INK, STYLE
-from ndigo.paper.experiments import experiment_of
+from ndigo.report.figures import INK, STYLE
 from ndigo.report.statistics import bootstrap
 from ndigo.storage.run_folder import RunFolder
-from ndigo.worlds.grid_world import start_cells
+from ndigo.worlds.grid_world import Grid, start_cells
 
 BINARY_COLOUR = "0.55"
 COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8e5ea2", "#e08e0b", "#17a2a2")
@@ -28,14 +27,14 @@ COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8e5ea2", "#e08e0b", "#17a2a2")
 Curve = tuple[str, list[int], np.ndarray]  # name, steps, values [S, points]
 
 
-def draw_curves(runs: Sequence[RunFolder], path: Path) -> Path:
+def draw_curves(runs: Sequence[RunFolder], path: Path, grid: Grid | None = None) -> Path:
     """Writes the picture of the runs, which are all of one world, and returns its path."""
-    curves_figure(runs).savefig(path, dpi=130)
+    curves_figure(runs, grid).savefig(path, dpi=130)
     return path
 
 
-def curves_figure(runs: Sequence[RunFolder]) -> Figure:
-    """The picture itself."""
+def curves_figure(runs: Sequence[RunFolder], grid: Grid | None = None) -> Figure:
+    """The picture itself; of a world with a map, with the loss of one who knows an object's rooms and no more."""
     panels: list[tuple[str, Callable[[RunFolder], list[Curve]]]] = [
         ("discovery loss (nats)", lambda run: _evaluated(run, "discovery_loss")),
         ("visits (steps in view)", lambda run: _evaluated(run, "visits")),
@@ -43,10 +42,12 @@ def curves_figure(runs: Sequence[RunFolder]) -> Figure:
     ]
     panels = [(title, read) for title, read in panels if any(read(run) for run in runs)]
     with rc_context(STYLE):
-        return _panels(runs, panels)
+        return _panels(runs, panels, grid)
 
 
-def _panels(runs: Sequence[RunFolder], panels: Sequence[tuple[str, Callable[[RunFolder], list[Curve]]]]) -> Figure:
+def _panels(
+    runs: Sequence[RunFolder], panels: Sequence[tuple[str, Callable[[RunFolder], list[Curve]]]], grid: Grid | None
+) -> Figure:
     # A figure of its own, not pyplot's: no window system, no state left behind.
     figure = Figure(figsize=(4.4 * len(panels), 0.6 + 2.7 * len(runs)), layout="constrained")
     axes = figure.subplots(len(runs), len(panels), squeeze=False, sharex="col", sharey="col")
@@ -57,8 +58,8 @@ def _panels(runs: Sequence[RunFolder], panels: Sequence[tuple[str, Callable[[Run
             _draw(axes[i, j], read(run), colours)
             if i == 0:
                 axes[i, j].set_title(title, fontsize=10)
-            if title.startswith("discovery"):
-                _reference_levels(axes[i, j], settings)
+            if title.startswith("discovery") and grid is not None:
+                _reference_levels(axes[i, j], grid)
             if i == len(runs) - 1:
                 axes[i, j].set_xlabel("learner steps", fontsize=9)
         num_seeds = settings["config"]["seeds"]
@@ -114,18 +115,14 @@ def _colours(world: dict[str, Any]) -> dict[str, str]:
     return others | {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(world["in_view"])}
 
 
-def _reference_levels(axis: Axes, settings: dict[str, Any]) -> None:
-    """The loss of one who knows an object's room and nothing else: ln of the number of its cells."""
-    experiment = experiment_of(settings["config"]["world"])
-    if experiment is None or experiment.world.grid is None:
-        return
-    grid = experiment.world.grid
+def _reference_levels(axis: Axes, grid: Grid) -> None:
+    """The loss of one who knows where an object may start and nothing else: ln of the number of those cells."""
     levels = {len(start_cells(grid.layout, o)) for o in grid.objects}
-    for cells in sorted(levels):
-        axis.axhline(log(cells), color="0.7", linewidth=0.8, linestyle=":")
+    for num_cells in sorted(levels):
+        axis.axhline(log(num_cells), color="0.7", linewidth=0.8, linestyle=":")
         axis.annotate(
-            f"knows the room, ln {cells}",
-            (1, log(cells)),
+            f"knows the room, ln {num_cells}",
+            (1, log(num_cells)),
             xycoords=("axes fraction", "data"),
             fontsize=6.5,
             color="0.5",

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from ndigo.paper.claims import Judged, Part, count
-from ndigo.paper.tables import Entry, PaperTable, number
+from ndigo.report.numbers import MISSING, number
+from ndigo.report.sheets import Entry, Sheet
 
 STYLE = Path(__file__).with_name("page.css")
 
@@ -49,31 +49,20 @@ def page(title: str, lead: str, sections: Sequence[Section], shared: str = "") -
     )
 
 
-def tables_section(tables: Sequence[PaperTable]) -> Section:
+def tables_section(sheets: Sequence[Sheet]) -> Section:
     note = (
         '<p class="soft">Mean over seeds, and 95% bootstrap interval. Worst seed: the greatest discovery loss, and '
         "the least share of episodes that see the objects. Beneath, in small: mean ± spread as the paper prints "
         "them.</p>"
     )
-    return Section("tables", "Tables", note + "".join(map(_table, tables)))
+    return Section("tables", "Tables", note + "".join(map(_table, sheets)))
 
 
 def figures_section(figures: Sequence[tuple[str, str]], is_broad: bool = False) -> Section:
     """(caption, SVG) each; a broad one has a line of its own."""
     drawn = "".join(_figure(*each, is_broad) for each in figures)
-    none = '<p class="soft">None yet: no cell is there.</p>'
+    none = '<p class="soft">None yet: no row is there.</p>'
     return Section("curves", "Learning curves", f'<div class="curves">{drawn}</div>' if drawn else none)
-
-
-def claims_section(judged: Sequence[Judged]) -> Section:
-    chips = "".join(f"<li>{_chip(verdict, f'{n} {verdict}')}</li>" for verdict, n in count(judged).items() if n)
-    rules = (
-        '<p class="soft">A comparison is supported where its whole 95% interval lies on the claimed side, contradicted '
-        "where it lies on the other. A claim holds where every comparison is supported. Open one for its figures.</p>"
-    )
-    return Section(
-        "claims", "What the paper claims", f'<ul class="counts">{chips}</ul>{rules}{"".join(map(_claim, judged))}'
-    )
 
 
 def players_section(players: Mapping[str, str]) -> Section:
@@ -82,19 +71,19 @@ def players_section(players: Mapping[str, str]) -> Section:
     return Section("episodes", "Watch", "".join(each))
 
 
-def _table(table: PaperTable) -> str:
+def _table(sheet: Sheet) -> str:
     heads = []
-    for column in table.columns:
+    for column in sheet.columns:
         metric, _, name = column.partition(": ")
         heads.append(f'<th scope="col">{escape(name or metric)}<small>{escape(metric if name else "")}</small></th>')
     rows = "".join(
         f'<tr data-row="{escape(label)}"><th scope="row">{escape(label)}</th>{"".join(map(_entry, entries))}</tr>'
-        for label, entries in table.rows
+        for label, entries in sheet.rows
     )
-    place = f' <span class="place">{escape(table.place)}</span>' if table.place else ""
+    place = f' <span class="place">{escape(sheet.place)}</span>' if sheet.place else ""
     head = f"<thead><tr><th></th>{''.join(heads)}</tr></thead>"
     drawn = f'<div class="wide" tabindex="0"><table>{head}<tbody>{rows}</tbody></table></div>'
-    return f"<h3>{escape(table.title)}{place}</h3>{drawn}"
+    return f"<h3>{escape(sheet.title)}{place}</h3>{drawn}"
 
 
 def _figure(caption: str, svg: str, is_broad: bool) -> str:
@@ -105,38 +94,9 @@ def _figure(caption: str, svg: str, is_broad: bool) -> str:
 def _entry(entry: Entry) -> str:
     paper = f'<span class="paper">{escape(entry.paper)}</span>' if entry.paper else ""
     if entry.ours is None:
-        return f'<td><span class="missing">missing</span>{paper}</td>'
-    mean, low, high = (number(x) for x in entry.ours)
-    range_ = entry.note or ("" if "nan" in (low, high) or low == high else f"{low} to {high}")
-    interval = f' <span class="interval">{escape(range_)}</span>' if range_ else ""
-    return f"<td><b>{mean}</b>{interval}{paper}</td>"
-
-
-def _claim(judged: Judged) -> str:
-    claim = judged.claim
-    if judged.missing:
-        told = f"<p>Missing: {', '.join(cell.name for cell in judged.missing)}.</p>"
-    else:
-        told = f"<ul>{''.join(map(_part, judged.parts))}</ul>"
-        told += "".join(f"<p>{escape(text)}.</p>" for text in judged.evidence)
-    note = f"<p>{escape(claim.note)}</p>" if claim.note else ""
-    return (
-        f'<details class="claim" data-claim="{escape(claim.name)}"><summary>{_chip(judged.verdict, judged.verdict)}'
-        f'<q>{escape(claim.text)}</q><span class="place">{escape(claim.place)}</span></summary>'
-        f"<div><p>{escape(claim.rule)}</p>{told}{note}</div></details>"
-    )
-
-
-def _part(part: Part) -> str:
-    mean, low, high = (number(x) for x in part.estimate)
-    return (
-        f'<li>{escape(part.text)}: {escape(part.figures)} {mean} <span class="soft">({low} to {high})</span> '
-        f'<span class="{part.status}">{part.status}</span></li>'
-    )
-
-
-def _chip(verdict: str, text: str) -> str:
-    return f'<span class="chip {verdict.replace(" ", "-")}">{escape(text)}</span>'
+        return f'<td><span class="missing">{MISSING}</span>{paper}</td>'
+    interval = f' <span class="interval">{escape(entry.range)}</span>' if entry.range else ""
+    return f"<td><b>{number(entry.ours.mean)}</b>{interval}{paper}</td>"
 
 
 def _hash(text: str) -> str:

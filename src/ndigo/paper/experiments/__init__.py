@@ -1,19 +1,13 @@
-"""The paper's five experiments, and worlds by any of their names."""
+"""The paper's five experiments, one file each, and worlds by any of their names."""
 
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.from_module import from_module
+from ndigo.paper.experiment import EXPERIMENTS, Experiment, Row, experiment_of, find_experiment, register
 from ndigo.paper.experiments import exp1, exp2, exp3, exp4, exp5
-from ndigo.paper.experiments.experiment import Experiment
 from ndigo.worlds import WORLDS, World, make_world
 
-EXPERIMENTS = {m.EXPERIMENT.name: m.EXPERIMENT for m in (exp1, exp2, exp3, exp4, exp5)}
-
-
-def find_experiment(name: str) -> Experiment:
-    """The experiment of that name; an unknown one is an error that lists the known."""
-    if name not in EXPERIMENTS:
-        raise unknown_name("experiment", name, EXPERIMENTS)
-    return EXPERIMENTS[name]
+for module in (exp1, exp2, exp3, exp4, exp5):
+    register(module.EXPERIMENT)
 
 
 def find_world(name: str, **options) -> World:
@@ -33,9 +27,4 @@ def find_world(name: str, **options) -> World:
     return make_world(name, **options)
 
 
-def experiment_of(world_name: str) -> Experiment | None:
-    """The experiment that a run's world belongs to, by the experiment's name or its world's."""
-    return next((e for e in EXPERIMENTS.values() if world_name in (e.name, e.world_name)), None)
-
-
-__all__ = ["EXPERIMENTS", "Experiment", "experiment_of", "find_experiment", "find_world"]
+__all__ = ["EXPERIMENTS", "Experiment", "Row", "experiment_of", "find_experiment", "find_world", "register"]
