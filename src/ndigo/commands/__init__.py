@@ -10,7 +10,7 @@ COMMANDS = {
     "train": "train an agent in a world, or continue a run",
     "evaluate": "measure what a trained agent sees and knows",
     "audit": "compare what an agent's model pays with what a perfect one would",
-    "reproduce": "remake cells of the paper's tables, with their cost before and a comparison after",
+    "reproduce": "remake rows of the paper's tables, with their cost before and a comparison after",
     "report": "compare runs with the paper, and draw their curves",
     "view": "watch agents on a local page, the world they believe in beside the real one",
     "export": "write a trained agent's episodes as a page, a film, a figure or numbers",

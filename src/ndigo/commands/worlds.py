@@ -58,16 +58,12 @@ def _listing(view: int) -> Table:
     table.columns[1].no_wrap = True
     for experiment in EXPERIMENTS.values():
         world = find_world(experiment.name, view=view)
-        assert world.grid is not None
-        rows, cols = world.grid.layout.shape
-        table.add_row(
-            experiment.name,
-            world.name,
-            f"{rows}x{cols}",
-            f"{len(world.grid.layout.rooms)}",
-            ", ".join(_described(o) for o in world.grid.objects),
-            f"{len(world.channels)}",
-        )
+        size, num_rooms, objects = "-", "-", ", ".join(world.objects)
+        if (grid := world.grid) is not None:
+            rows, cols = grid.layout.shape
+            size, num_rooms = f"{rows}x{cols}", f"{len(grid.layout.rooms)}"
+            objects = ", ".join(_described(o) for o in grid.objects)
+        table.add_row(experiment.name, world.name, size, num_rooms, objects, f"{len(world.channels)}")
     return table
 
 

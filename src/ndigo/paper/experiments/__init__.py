@@ -21,7 +21,8 @@ def find_world(name: str, **options) -> World:
         raise NdigoError(f"world {name} was a record made in Python; hand it over again, or train it as MODULE:NAME")
     if name in EXPERIMENTS:
         experiment = EXPERIMENTS[name]
-        return make_world(experiment.world_name, **options) if options else experiment.world
+        is_own = ":" in experiment.world_name
+        return make_world(experiment.world_name, **options) if options and not is_own else experiment.world
     if name not in WORLDS:
         raise unknown_name("world or experiment", name, [*EXPERIMENTS, *WORLDS])
     return make_world(name, **options)

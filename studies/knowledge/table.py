@@ -1,0 +1,118 @@
+"""What trained agents know beyond their own way: the model elsewhere, and the belief behind a probe that lags.
+
+    python studies/knowledge/table.py results/agents/exp1-ndigo-4.safetensors      # two minutes each on two cores
+
+Two tables, each with one row per agent. First the model's loss of the walls one step ahead, and what its reward would
+pay for them, on the agent's own greedy episodes and on a random walker's: a model that has forgotten the rest of the
+world pays for straying. Then the discovery loss with the probe as trained, and after the probe alone has been trained on, with the
+agent and its beliefs as they are, from other episodes than those it is judged on: the difference is what the belief
+held and the probe did not read.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax import lax
+from jaxtyping import Array
+
+from ndigo.agent import unpack
+from ndigo.api import load_trained
+from ndigo.evaluation.glass_box import Probe, discovery_loss
+from ndigo.networks import lower
+from ndigo.paper.experiments import find_experiment
+from ndigo.training.acting import beliefs, run_episode
+from ndigo.types import Window
+from ndigo.watching.recording import Mind, Subject
+
+EPISODES = {"judged": 400, "learned from": 400}
+PROBE_STEPS, PROBE_BATCH, PROBE_RATE = 3_000, 2_048, 1e-3  # falling in a line to a tenth
+
+
+class Lived(NamedTuple):
+    """Episodes [E, S, ...] as the agent lived through them."""
+
+    b_t: Array
+    cells: Array
+    wall_loss: Array  # mean over steps, one step ahead
+    wall_reward: Array  # mean over steps
+
+
+def live(agent: Subject, mind: Mind, key: Array, epsilon: float, num_episodes: int) -> Lived:
+    world = agent.world
+    episodes = jax.vmap(lambda key: run_episode(world, mind.q, key, jnp.float32(epsilon), world.num_steps))(
+        jax.random.split(key, num_episodes)
+    )
+    b_t = beliefs(mind.model.core, episodes, world.shape)
+    whole = Window(
+        o_t=jnp.swapaxes(unpack(episodes.o_t, world.shape), 0, 1),
+        a_tm1=episodes.a_tm1.T.astype(jnp.int32),
+        a_t=episodes.a_t.T.astype(jnp.int32),
+        mu_t=episodes.mu_t.T,
+        belief=jnp.zeros_like(b_t[:, 0]),
+        q_state=episodes.q_state[:, 0],
+        start=jnp.zeros(num_episodes, jnp.int32),
+        cells=jnp.swapaxes(episodes.cells, 0, 1).astype(jnp.int32),
+    )
+    seen = mind.model.look(whole, agent.num_ahead)
+    paid = agent.reward.pay(mind.reward, None, mind.model, seen)
+    assert seen.loss_tk is not None
+    assert paid.r_tc is not None
+    known = paid.is_known / paid.is_known.sum()
+    wall_loss, wall_reward = seen.loss_tk[:, 0, ..., 0].mean(), (paid.r_tc[..., 0] * known).sum()
+    return Lived(b_t[:, :-1], episodes.cells[:, :-1], wall_loss, wall_reward)
+
+
+def trained_on(probe: Probe, b_n: Array, cells_n: Array) -> Probe:
+    """The probe after more steps of its own loss."""
+    adam = optax.adam(optax.linear_schedule(PROBE_RATE, PROBE_RATE / 10, PROBE_STEPS))
+
+    def body(state, key):
+        probe, moments = state
+        chosen = jax.random.randint(key, (PROBE_BATCH,), 0, len(b_n))
+        gradient = jax.grad(lambda p: discovery_loss(p, b_n[chosen], cells_n[chosen]).mean(axis=0).sum())(probe)
+        step, moments = adam.update(gradient, moments)
+        return (jax.tree.map(jnp.add, probe, step), moments), None
+
+    keys = jax.random.split(jax.random.key(0), PROBE_STEPS)
+    return lax.scan(body, (probe, adam.init(eqx.filter(probe, eqx.is_array))), keys)[0][0]
+
+
+def rows(path: Path) -> tuple[str, str]:
+    trained = load_trained(path)
+    agent = trained.subject()
+    mind = lower(agent.mind, trained.config.precision)  # acts and believes as in training
+    key_own, key_walk, key_learn = jax.random.split(jax.random.key(1), 3)
+    run = jax.jit(lambda mind, key, epsilon: live(agent, mind, key, epsilon, EPISODES["judged"]))
+    own, walk = run(mind, key_own, 0.0), run(mind, key_walk, 1.0)
+    other = jax.jit(lambda mind, key: live(agent, mind, key, 0.0, EPISODES["learned from"]))(mind, key_learn)
+    flat = (x.reshape(-1, x.shape[-1]) for x in (other.b_t, other.cells))
+    more = jax.jit(trained_on)(agent.mind.probe, *flat)
+    sought = [agent.world.objects.index(name) for name in find_experiment(trained.config.world).discovers]
+    before, after = (
+        float(discovery_loss(probe, own.b_t, own.cells)[..., sought].mean()) for probe in (agent.mind.probe, more)
+    )
+    walls = [own.wall_loss, walk.wall_loss, own.wall_reward, walk.wall_reward]
+    return (
+        f"| {path.stem} | " + " | ".join(f"{float(x):.3f}" for x in walls) + " |",
+        f"| {path.stem} | {before:.2f} | {after:.2f} |",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("agents", type=Path, nargs="+")
+    walls, probes = zip(*map(rows, parser.parse_args().agents), strict=True)
+    print("| agent | loss of walls: own way | random walk | reward for walls: own way | random walk |")
+    print("|---|--:|--:|--:|--:|", *walls, "", sep="\n")
+    print("| agent | discovery loss | with the probe trained on |\n|---|--:|--:|", *probes, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
