@@ -4,9 +4,9 @@
 
 Two tables, each with one row per agent. First the model's loss of the walls one step ahead, and what its reward would
 pay for them, on the agent's own greedy episodes and on a random walker's: a model that has forgotten the rest of the
-world pays for straying. Then the discovery loss with the probe as trained, and after the probe alone has been trained on, with the
-agent and its beliefs as they are, from other episodes than those it is judged on: the difference is what the belief
-held and the probe did not read.
+world pays for straying. Then the discovery loss with the probe as trained, and after the probe alone has been trained
+on, with the agent and its beliefs as they are, from other episodes than those it is judged on: the difference is what
+the belief held and the probe did not read.
 """
 
 from __future__ import annotations

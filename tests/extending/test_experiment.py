@@ -19,7 +19,7 @@ from ndigo.paper.experiment import EXPERIMENTS, Row, register
 from ndigo.paper.experiments.across import all_claims
 from ndigo.paper.plan import all_rows
 
-TINY_CONFIG = ndigo.Config(**{name: value for name, value in TINY.items() if name != "preset"} | {"learner_steps": 4})
+TINY_CONFIG = ndigo.Config(**{**{name: value for name, value in TINY.items() if name != "preset"}, "learner_steps": 4})
 
 
 @pytest.fixture
