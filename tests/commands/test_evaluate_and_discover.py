@@ -13,9 +13,9 @@ from tiny_runs import TINY
 import ndigo
 from ndigo.cli import main
 from ndigo.commands.discover import closing
-from ndigo.experiments import find_experiment
+from ndigo.paper.experiments import find_experiment
 from ndigo.report.statistics import Estimate
-from ndigo.report.tables import Row
+from ndigo.report.tables import Line
 
 # Experiment 1 with the smallest networks; shared by all tests here, because maps take long to compile.
 SMALL = {**TINY, "seeds": 1, "window": 100, "learner_steps": 4}
@@ -85,9 +85,11 @@ def test_discover_shows_the_shipped_agent_first_and_then_trains_one(exp1_run, tm
     assert trained.endswith("to go on: ndigo train --resume run\n")
 
 
-def agent_row(first: Estimate, share: float, loss: float) -> Row:
+def agent_row(first: Estimate, share: float, loss: float) -> Line:
     values = {"first_visit": first, "frequency": Estimate(share, share, share), "discovery_loss": Estimate(loss, 0, 9)}
-    return Row("", "", {metric: {"fixed": estimate, "noise": Estimate(0, 0, 0)} for metric, estimate in values.items()})
+    return Line(
+        "", "", {metric: {"fixed": estimate, "noise": Estimate(0, 0, 0)} for metric, estimate in values.items()}
+    )
 
 
 def test_discover_closes_with_what_was_learned_and_how_it_compares():

@@ -53,7 +53,7 @@ def run(args: Arguments) -> None:
         raise NdigoError(f"--minutes {args.minutes}: must be above 0")
     experiment, console = find_experiment(args.experiment), Console()
     print(f"{experiment.name}: {experiment.title}. {experiment.question}")
-    walker = walker_row(args)
+    walker = walker_line(args)
     shipped = args.agents / f"{experiment.name}-{REWARD}.safetensors"
     if shipped.exists():
         began = time.monotonic()
@@ -77,33 +77,29 @@ def run(args: Arguments) -> None:
         print(f"to go on: ndigo train --resume {run.path}")
 
 
-<<<<<<< HEAD
 def closing(mine: Line, walker: Line, experiment: Experiment, minutes: float) -> str:
     """What was learned and how it compares, in plain words: means over the objects that the experiment is about.
 
     It has learned to find them where even the late end of its interval is before the early end of the walker's.
     """
 
-    def mean(row: Line, metric: str, end: str = "mean") -> float:
-        return float(np.mean([getattr(row.values[metric][name], end) for name in experiment.discovers]))
+    def mean(line: Line, metric: str, end: str = "mean") -> float:
+        return float(np.mean([getattr(line.values[metric][name], end) for name in experiment.discovers]))
 
     has_learned = mean(mine, "first_visit", "high") < mean(walker, "first_visit", "low")
+    level = "" if (room := prior(experiment.name)) is None else f"{room:.2f} knows the room and "
     what = " and ".join(experiment.discovers) if len(experiment.discovers) < 3 else "the objects"
     return (
         f"In {minutes:g} min it {'learned' if has_learned else 'did not yet learn'} to find {what}: "
         f"seen in {mean(mine, 'frequency'):.0f}% of episodes, first at step {mean(mine, 'first_visit'):.0f} "
         f"(random walker: {mean(walker, 'frequency'):.0f}%, step {mean(walker, 'first_visit'):.0f}).\n"
-        f"It knows the place to {mean(mine, 'discovery_loss'):.2f} nats, where {prior(experiment.name):.2f} knows the "
-        f"room and 0 the cell. A located object pays nothing, so its visits say little."
+        f"It knows the place to {mean(mine, 'discovery_loss'):.2f} nats, where {level}0 the cell. "
+        "A located object pays nothing, so its visits say little."
     )
 
 
-def walker_row(args: Arguments) -> Line:
-    """A uniform random walker's row; it learns nothing, so it has no discovery loss."""
-=======
-def walker_row(args: Arguments) -> Line:
+def walker_line(args: Arguments) -> Line:
     """A uniform random walker's line; it learns nothing, so it has no discovery loss."""
->>>>>>> 00eeea36 (paper: an experiment owns its world, rewards, printed numbers and claims)
     world = find_experiment(args.experiment).world
     keys = jax.random.split(jax.random.key(args.seed), args.episodes)
     seen = jax.device_get(jax.jit(jax.vmap(lambda key: visits(random_walk(world, key).is_visible)))(keys))
