@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from full_disk import files_end_at
-from tiny_runs import CHUNK, FLAGS, TINY, WORLD, numbers, start, train_tiny, wait_for_lines
+from tiny_runs import CHUNK, FLAGS, TINY, TRUST, WORLD, numbers, start, train_tiny, wait_for_lines
 
 import ndigo
 from ndigo.cli import main
@@ -39,7 +39,7 @@ def test_a_run_ends_at_its_steps_with_an_evaluation_and_resuming_it_changes_noth
     assert finished.outcome == ndigo.api.Outcome(step=20, why="finished")
     before = numbers(finished.path)
     assert [("evaluation" in line) for line in before] == [False, True, False, True, True]
-    assert ndigo.resume(finished.path, quiet=True).outcome == finished.outcome
+    assert ndigo.resume(finished.path, quiet=True, trust=TRUST).outcome == finished.outcome
     assert numbers(finished.path) == before
 
 
@@ -68,13 +68,13 @@ def test_a_run_killed_twice_by_sigkill_has_the_numbers_of_one_that_was_not(finis
         assert process.returncode == -signal.SIGKILL, (out, err)
         assert steps(run)[-1] == step
         assert checkpoint.steps(run / "checkpoints")[0] == step - CHUNK
-        words = ["train", "--resume", str(run)]
-    assert ndigo.resume(run, quiet=True).outcome == finished.outcome
+        words = ["train", "--resume", str(run), "--trust", *TRUST]
+    assert ndigo.resume(run, quiet=True, trust=TRUST).outcome == finished.outcome
     assert numbers(run) == numbers(finished.path)
 
 
 def says_how_to_continue(out: str, signal_name: str, run: Path) -> bool:
-    return f"({signal_name}) and saved; continue with ndigo train --resume {run}" in out
+    return f"({signal_name}) and saved; continue with ndigo train --resume {run} --trust custom_world\n" in out
 
 
 def test_ctrl_c_ends_the_chunk_saves_and_says_how_to_continue(finished, tmp_path):
@@ -165,7 +165,7 @@ def test_a_kill_inside_any_write_loses_at_most_a_chunk(num_syncs, finished, tmp_
             train_tiny(run)
     saved, lines = checkpoint.steps(run / "checkpoints"), steps(run)
     assert (lines[-1] if lines else 0) - (saved[0] if saved else 0) <= CHUNK
-    ndigo.resume(run, quiet=True)
+    ndigo.resume(run, quiet=True, trust=TRUST)
     assert numbers(run) == numbers(finished.path)
     assert not list(run.rglob(".*.tmp"))
 
@@ -193,7 +193,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_leads_to_the_same_n
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(bytes(data))
-    assert ndigo.resume(stopped).outcome == finished.outcome
+    assert ndigo.resume(stopped, trust=TRUST).outcome == finished.outcome
     first_line = capsys.readouterr().out.split("\n")[0]
     assert first_line == f"checkpoint {path.parent} is damaged (state.safetensors does not match its sha256)"
     assert numbers(stopped) == numbers(finished.path)
@@ -216,7 +216,7 @@ def test_a_full_disk_stops_the_run_with_its_last_good_checkpoint_and_it_goes_on_
             train_tiny(run)
     assert checkpoint.steps(run / "checkpoints") == [8, 4]
     assert not list(run.rglob(".*.tmp"))
-    ndigo.resume(run, quiet=True)
+    ndigo.resume(run, quiet=True, trust=TRUST)
     assert numbers(run) == numbers(finished.path)
 
 
@@ -234,7 +234,7 @@ def test_metrics_that_do_not_fit_stop_the_run_in_one_line(finished, tmp_path, mo
         with pytest.raises(WriteError, match=r"^cannot write \S+/metrics\.jsonl: File too large$"):
             train_tiny(run)
     assert steps(run) == [4, 8]
-    ndigo.resume(run, quiet=True)
+    ndigo.resume(run, quiet=True, trust=TRUST)
     assert numbers(run) == numbers(finished.path)
 
 
@@ -245,7 +245,7 @@ def test_a_checkpoint_of_another_configuration_is_refused_in_one_line(finished, 
     assert '"batch": 4' in text
     (run / "config.json").write_text(text.replace('"batch": 4', '"batch": 5'))
     with pytest.raises(NdigoError, match=r"^no checkpoint in \S+ can be used: steps 20, 16$"):
-        ndigo.resume(run, quiet=True)
+        ndigo.resume(run, quiet=True, trust=TRUST)
     assert numbers(run) == numbers(finished.path)  # nothing was rewound
 
 
@@ -255,7 +255,7 @@ def test_settings_of_another_version_are_refused_in_one_line(finished, tmp_path)
     text = (run / "config.json").read_text()
     (run / "config.json").write_text(text.replace('"batch": 4', '"batches": 4'))
     with pytest.raises(NdigoError, match="was written by another version: its settings do not fit"):
-        ndigo.resume(run, quiet=True)
+        ndigo.resume(run, quiet=True, trust=TRUST)
 
 
 def test_settings_that_cannot_be_trained_leave_no_folder(tmp_path):
@@ -270,5 +270,5 @@ def test_minutes_end_a_run_with_an_evaluation_and_it_can_go_on(finished, tmp_pat
     run = train_tiny(tmp_path / "run", minutes=1e-6)
     assert run.outcome == ndigo.api.Outcome(step=CHUNK, why="time")
     assert "evaluation" in run.metrics()[-1]
-    ndigo.resume(run.path, quiet=True)
+    ndigo.resume(run.path, quiet=True, trust=TRUST)
     assert learned(run.path) == learned(finished.path)

@@ -27,6 +27,7 @@ from ndigo.report.state import part_text, summary, write_docs
 from ndigo.report.tables import Row, comparison, experiment_of_run, row
 from ndigo.storage.cells import is_cell
 from ndigo.storage.run_folder import RunFolder, make_folder, write_whole
+from ndigo.terminal.options import Trust
 from ndigo.types import Episodes
 
 TRACKS = "exp3"  # the experiment that asks what is known of objects out of view
@@ -48,6 +49,8 @@ class Arguments:
     """With --paper: where the cells lie (ndigo reproduce makes them)."""
     out: Path | None = None
     """Folder for the pictures; without it the first run's own, or runs/paper."""
+    trust: Trust = ()
+    """Run this module of yours for the page, where a run names MODULE:NAME of it; may be given again for another."""
 
 
 def run(args: Arguments) -> None:
@@ -92,7 +95,7 @@ def _report_runs(args: Arguments) -> None:
         names = ", ".join(str(folder.path) for folders in by_world.values() for folder in folders)
         lead = f"{names}: last evaluation of each."
         sections = [tables_section(tables), figures_section(figures, is_broad=True)]
-        _write_page(args.html, "Runs", lead, sections, sources)
+        _write_page(args.html, "Runs", lead, sections, sources, args.trust)
 
 
 def _rows(folders: Sequence[RunFolder]) -> list[Row]:
@@ -143,7 +146,9 @@ def _report_paper(args: Arguments) -> None:
                     (numbers.agent, f"{cell.reward}, the median seed")
                 )
         lead = summary(cells, judged).replace("`", "")
-        _write_page(args.html, "World Discovery Models, reproduced", lead, sections, dict(sorted(sources.items())))
+        _write_page(
+            args.html, "World Discovery Models, reproduced", lead, sections, dict(sorted(sources.items())), args.trust
+        )
 
 
 def _title(world: str) -> str:
@@ -173,7 +178,12 @@ def _figures(cells: Cells) -> list[tuple[str, str, Figure]]:
 
 
 def _write_page(
-    path: Path, title: str, lead: str, sections: Sequence[Section], sources: dict[str, list[tuple[Path, str]]]
+    path: Path,
+    title: str,
+    lead: str,
+    sections: Sequence[Section],
+    sources: dict[str, list[tuple[Path, str]]],
+    trust: Sequence[str],
 ) -> None:
     """Tables and figures, and a player for each of the sources that can be watched."""
     from ndigo.viewer.page import fragment, shared_code  # with what it needs of the extra `viewer`
@@ -182,7 +192,7 @@ def _write_page(
     for heading, agents in sources.items():
         for agent, label in agents:
             try:
-                subject = load_trained(agent).subject(0, label)
+                subject = load_trained(agent, trust=trust).subject(0, label)
                 recorded.setdefault(heading, []).append(record_numbered(subject, 0, 0, 1))
             except NdigoError as error:  # a run without a checkpoint, or a world without a map, still has its numbers
                 print(f"no episode of {agent}: {error}")
