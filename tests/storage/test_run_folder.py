@@ -42,6 +42,13 @@ def test_rewinding_drops_later_lines_and_what_a_kill_left(run):
     assert sorted(os.listdir(run.path)) == ["config.json", "metrics.jsonl"]
 
 
+def test_rewinding_leaves_what_is_not_ours(run):
+    (run.path / ".diary.tmp").mkdir()
+    (run.path / ".notes.txt.tmp").write_text("precious")
+    run.rewind(2)
+    assert sorted(os.listdir(run.path)) == [".diary.tmp", ".notes.txt.tmp", "config.json", "metrics.jsonl"]
+
+
 def test_a_damaged_line_in_the_middle_is_named(run):
     lines = (run.path / "metrics.jsonl").read_text().split("\n")
     (run.path / "metrics.jsonl").write_bytes("\n".join([lines[0], "\xff{", *lines[2:]]).encode("latin-1"))

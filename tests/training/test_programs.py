@@ -129,9 +129,11 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_time(folder):
 
 def test_the_oldest_programs_go(folder, monkeypatch):
     monkeypatch.setattr(programs, "MOST_KEPT", 2)
+    folder.mkdir()
+    (folder / "a diary").write_text("not ours")
     for name in ("first", "second", "third"):
         found(add, name)(TREE, KEY)
-    assert len(list(folder.iterdir())) == 2
+    assert len(list(folder.iterdir())) == 2 + 1
     found(untraceable, "third")(TREE, KEY)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import ndigo
 from ndigo.cli import main
 from ndigo.errors import NdigoError
 from ndigo.storage import checkpoint, run_folder
-from ndigo.storage.run_folder import WriteError
+from ndigo.storage.lock import one_writer
+from ndigo.storage.run_folder import RunFolder, WriteError
 from ndigo.training.divergence import refuse_bad_numbers
 
 
@@ -247,6 +249,40 @@ def test_a_checkpoint_of_another_configuration_is_refused_in_one_line(finished, 
     with pytest.raises(NdigoError, match=r"^no checkpoint in \S+ can be used: steps 20, 16$"):
         ndigo.resume(run, quiet=True, trust=TRUST)
     assert numbers(run) == numbers(finished.path)  # nothing was rewound
+
+
+def test_lost_checkpoints_are_an_error_and_the_metrics_stay(finished, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(finished.path, run)
+    shutil.rmtree(run / "checkpoints")
+    with pytest.raises(NdigoError, match=r"^\S+ has metrics up to step 20 but no checkpoint to go on from: put "):
+        ndigo.resume(run, quiet=True, trust=TRUST)
+    assert numbers(run) == numbers(finished.path)
+
+
+def test_a_first_chunk_without_its_checkpoint_is_learned_again(finished, tmp_path):
+    """A kill after its line and before its checkpoint."""
+    run = tmp_path / "run"
+    shutil.copytree(finished.path, run)
+    shutil.rmtree(run / "checkpoints")
+    RunFolder(run).rewind(CHUNK)
+    ndigo.resume(run, quiet=True, trust=TRUST)
+    assert numbers(run) == numbers(finished.path)
+
+
+def test_a_second_writer_is_told_who_the_first_is_and_changes_nothing(stopped, tmp_path, capsys):
+    before = {path: path.read_bytes() for path in stopped.rglob("*") if path.is_file() and path.name != ".lock"}
+    held = f"{stopped} is being written by process {os.getpid()} on {socket.gethostname()}; wait until that ends, "
+    with one_writer(stopped):
+        assert main(["train", "--resume", str(stopped), "--trust", *TRUST]) == 2
+    assert capsys.readouterr().err.startswith(f"ndigo: {held}")
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_two_runs_that_begin_in_one_folder_are_not_both_begun(finished, tmp_path):
+    with one_writer(tmp_path / "run"), pytest.raises(NdigoError, match="is being written by process"):
+        train_tiny(tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
 
 
 def test_settings_of_another_version_are_refused_in_one_line(finished, tmp_path):

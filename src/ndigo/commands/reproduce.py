@@ -26,6 +26,7 @@ from ndigo.experiments.plan import CELLS, Cell, departures, find_cell, listed, r
 from ndigo.report.cells import compared, find_cells, measured
 from ndigo.report.tables import comparison, row
 from ndigo.storage.cells import CellFolder, load_cell, ship_cell
+from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.cell import finish
 from ndigo.training.cost import disk_bytes, known_pace, time_round
@@ -201,15 +202,16 @@ def _pace(job: Job, shipped: dict[Cell, CellFolder], may_time: bool) -> tuple[fl
 def _close(job: Job, made: Run, cells: Path, shipped: dict[Cell, CellFolder]) -> None:
     """The final evaluation, kept beside the run; a missing cell goes to its place, another is compared."""
     experiment = find_experiment(job.cell.experiment)
-    if not (made.path / "cell").exists():
-        finish(
-            made.path / "cell",
-            RunFolder(made.path),
-            made.trained(),
-            experiment.discovers,
-            episodes=plan.EPISODES,
-            keeps_agent=job.cell.ships_agent,
-        )
+    with one_writer(made.path):
+        if not (made.path / "cell").exists():
+            finish(
+                made.path / "cell",
+                RunFolder(made.path),
+                made.trained(),
+                experiment.discovers,
+                episodes=plan.EPISODES,
+                keeps_agent=job.cell.ships_agent,
+            )
     folder = load_cell(made.path / "cell")
     print(
         f"{job.cell.name}, mean and 95% bootstrap interval over {made.config.seeds} seeds of {plan.EPISODES} episodes\n"

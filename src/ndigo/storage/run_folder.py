@@ -3,6 +3,7 @@
     config.json     the resolved settings, the world's shapes and the versions that ran
     metrics.jsonl   one line per chunk; every few chunks it holds an evaluation, per seed and object
     checkpoints/    step_N/ (see `checkpoint`)
+    .lock           held by the process that writes the run (see `lock`)
 
 Files are written to a temporary name, synced and renamed, so a reader never meets half a file.
 """
@@ -12,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,15 +37,19 @@ class RunFolder:
         return self.path / "checkpoints"
 
     @staticmethod
+    def refuse_taken(path: str | Path) -> None:
+        """An error where no new run can begin: a run is there, or a file."""
+        path = Path(path)
+        if (path / "config.json").exists():
+            raise NdigoError(f"{path} already holds a run; continue it with --resume {path} or choose another --out")
+        if path.exists() and not path.is_dir():
+            raise NdigoError(f"{path} is a file; --out must name a folder")
+
+    @staticmethod
     def create(path: str | Path, settings: dict[str, Any]) -> RunFolder:
         """A new run; a folder that already holds one is left alone."""
+        RunFolder.refuse_taken(path)
         run = RunFolder(path)
-        if (run.path / "config.json").exists():
-            raise NdigoError(
-                f"{run.path} already holds a run; continue it with --resume {run.path} or choose another --out"
-            )
-        if run.path.exists() and not run.path.is_dir():
-            raise NdigoError(f"{run.path} is a file; --out must name a folder")
         make_folder(run.path)
         write_whole(run.path / "config.json", json.dumps(settings, indent=1).encode())
         return run
@@ -89,7 +93,8 @@ class RunFolder:
     def rewind(self, step: int) -> None:
         """Drops the lines after `step`: a resumed run writes them again."""
         kept = [line for line in self._lines() if line["step"] <= step]
-        remove_unfinished(self.path)
+        for name in ("config.json", "metrics.jsonl"):  # what a kill left; no other name is ours to remove
+            _temporary(self.path / name).unlink(missing_ok=True)
         write_whole(self.path / "metrics.jsonl", "".join(json.dumps(line) + "\n" for line in kept).encode())
 
     def _lines(self) -> Iterator[dict[str, Any]]:
@@ -108,9 +113,13 @@ class RunFolder:
                 raise NdigoError(f"{path} line {number} is damaged; remove that line to read the rest") from None
 
 
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.tmp")
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Writes all of `data` under `path`, or leaves what was there."""
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = _temporary(path)
     try:
         with open(temporary, "wb") as file:
             file.write(data)
@@ -129,12 +138,6 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WriteError(f"cannot make the folder {path}: {error.strerror or error}") from None
-
-
-def remove_unfinished(folder: Path) -> None:
-    """Clears the temporary files and folders that a kill left behind."""
-    for path in folder.glob(".*.tmp"):
-        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def sync_folder(path: Path) -> None:

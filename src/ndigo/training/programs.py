@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -135,5 +136,6 @@ def _save(path: Path, text: export.Exported) -> None:
         data = bytes(text.serialize())
         write_whole(own, _bound(path, data) + b"\n" + data)
         own.replace(path)
-        for old in sorted(path.parent.iterdir(), key=lambda p: p.stat().st_mtime)[:-MOST_KEPT]:
+        ours = [p for p in path.parent.iterdir() if re.fullmatch(r"[0-9a-f]{64}(-[0-9]+)?", p.name)]
+        for old in sorted(ours, key=lambda p: p.stat().st_mtime)[:-MOST_KEPT]:
             old.unlink(missing_ok=True)
