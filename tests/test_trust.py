@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tiny_runs import change_settings
 
 import ndigo
 from ndigo.cli import main
@@ -101,8 +102,7 @@ def test_what_lies_in_a_folder_that_is_viewed_is_left_out_and_named(mark, tmp_pa
 @pytest.mark.parametrize("words", [["train", "--resume", "run"], ["evaluate", "run"], ["view", "run", "--no-open"]])
 def test_a_run_that_names_a_module_is_refused(words, mark, finished, tmp_path, capsys):
     shutil.copytree(finished.path, tmp_path / "run")
-    text = (tmp_path / "run" / "config.json").read_text()
-    (tmp_path / "run" / "config.json").write_text(text.replace("custom_world:world", "planted:world"))
+    change_settings(tmp_path / "run", "custom_world:world", "planted:world")
     assert "add --trust planted" in refused(words, capsys)
     assert not mark.exists()
 

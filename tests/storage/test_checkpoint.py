@@ -12,6 +12,7 @@ from full_disk import files_end_at
 from ndigo.errors import NdigoError
 from ndigo.storage import checkpoint
 from ndigo.storage.run_folder import WriteError
+from ndigo.storage.seal import seal
 
 MARK = "0123456789abcdef"
 MISMATCH = "state.safetensors does not match its sha256"
@@ -76,10 +77,10 @@ def test_a_missing_file_is_named_and_the_previous_one_is_used(folder, name):
     assert newest(folder) == (2, [f"checkpoint {folder}/step_3 is damaged ({name}: No such file or directory)"])
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"step": 3}', '{"sha256": "", "fingerprint": ""}', "\xff"])
-def test_a_manifest_that_is_no_manifest_is_named(folder, text):
-    (folder / "step_3" / "manifest.json").write_text(text, encoding="latin-1")
-    assert newest(folder) == (2, [f"checkpoint {folder}/step_3 is damaged (manifest.json cannot be read)"])
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"step": 3}', b"\xff", seal(b'{"step": 3}')])
+def test_a_manifest_that_is_no_manifest_is_named(folder, data):
+    (folder / "step_3" / "manifest.json").write_bytes(data)
+    assert newest(folder) == (2, [f"checkpoint {folder}/step_3 is damaged (manifest.json is not as it was written)"])
 
 
 def test_a_checkpoint_of_another_configuration_is_named_and_the_previous_one_is_used(folder):

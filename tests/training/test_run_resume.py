@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from full_disk import files_end_at
-from tiny_runs import CHUNK, FLAGS, TINY, TRUST, WORLD, numbers, start, train_tiny, wait_for_lines
+from tiny_runs import CHUNK, FLAGS, TINY, TRUST, WORLD, change_settings, numbers, start, train_tiny, wait_for_lines
 
 import ndigo
 from ndigo.cli import main
@@ -243,9 +245,7 @@ def test_metrics_that_do_not_fit_stop_the_run_in_one_line(finished, tmp_path, mo
 def test_a_checkpoint_of_another_configuration_is_refused_in_one_line(finished, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(finished.path, run)
-    text = (run / "config.json").read_text()
-    assert '"batch": 4' in text
-    (run / "config.json").write_text(text.replace('"batch": 4', '"batch": 5'))
+    change_settings(run, '"batch": 4', '"batch": 5')
     with pytest.raises(NdigoError, match=r"^no checkpoint in \S+ can be used: steps 20, 16$"):
         ndigo.resume(run, quiet=True, trust=TRUST)
     assert numbers(run) == numbers(finished.path)  # nothing was rewound
@@ -270,6 +270,22 @@ def test_a_first_chunk_without_its_checkpoint_is_learned_again(finished, tmp_pat
     assert numbers(run) == numbers(finished.path)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_neither_trained_nor_used(bad, stopped, tmp_path, capsys):
+    """As a checkpoint of another program could hold; ours refuses to write one."""
+    mark = checkpoint.fingerprint(RunFolder(stopped).settings()["config"])
+    arrays = checkpoint.load(stopped / "checkpoints" / "step_16", mark)
+    name = next(name for name in arrays if name.startswith(".learner.params.q"))
+    arrays[name].flat[0] = bad
+    checkpoint.save(stopped / "checkpoints", 16, arrays, mark)
+    expected = f"the checkpoint of step 16 in {stopped} cannot be used: tensor {name} holds numbers that are not finite"
+    with pytest.raises(NdigoError, match=f"^{re.escape(expected)}$"):
+        ndigo.resume(stopped, quiet=True, trust=TRUST)
+    tensor = re.escape(name.removeprefix(".learner.params"))
+    with pytest.raises(NdigoError, match=f"cannot be used: tensor {tensor} holds numbers that are not finite$"):
+        ndigo.load(stopped, trust=TRUST)
+
+
 def test_a_second_writer_is_told_who_the_first_is_and_changes_nothing(stopped, tmp_path, capsys):
     before = {path: path.read_bytes() for path in stopped.rglob("*") if path.is_file() and path.name != ".lock"}
     held = f"{stopped} is being written by process {os.getpid()} on {socket.gethostname()}; wait until that ends, "
@@ -288,8 +304,7 @@ def test_two_runs_that_begin_in_one_folder_are_not_both_begun(finished, tmp_path
 def test_settings_of_another_version_are_refused_in_one_line(finished, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(finished.path, run)
-    text = (run / "config.json").read_text()
-    (run / "config.json").write_text(text.replace('"batch": 4', '"batches": 4'))
+    change_settings(run, '"batch": 4', '"batches": 4')
     with pytest.raises(NdigoError, match="was written by another version: its settings do not fit"):
         ndigo.resume(run, quiet=True, trust=TRUST)
 

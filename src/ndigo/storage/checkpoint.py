@@ -1,7 +1,7 @@
 """Checkpoints that are whole or absent, and that know when they are damaged.
 
     checkpoints/step_N/state.safetensors   every array of the state, by its path in the tree
-    checkpoints/step_N/manifest.json       step, sha256 of the file, fingerprint of the settings
+    checkpoints/step_N/manifest.json       step, sha256 of the state, fingerprint of the settings; sealed
 
 safetensors loads a flipped byte without a word, hence the sha256.
 """
@@ -26,6 +26,7 @@ import safetensors.numpy
 
 from ndigo.errors import NdigoError
 from ndigo.storage.run_folder import WriteError, make_folder, sync_folder, write_whole
+from ndigo.storage.seal import seal, unseal
 
 KEPT = 2  # the newest, and one to fall back on
 
@@ -70,8 +71,8 @@ def save(folder: Path, step: int, arrays: dict[str, np.ndarray], fingerprint: st
         make_folder(temporary)
         data = safetensors.numpy.save(arrays)
         write_whole(temporary / "state.safetensors", data)
-        manifest = {"step": step, "sha256": hashlib.sha256(data).hexdigest(), "fingerprint": fingerprint}
-        write_whole(temporary / "manifest.json", json.dumps(manifest, indent=1).encode())
+        manifest = {"step": step, "state": hashlib.sha256(data).hexdigest(), "fingerprint": fingerprint}
+        write_whole(temporary / "manifest.json", seal(json.dumps(manifest, indent=1).encode()) + b"\n")
         shutil.rmtree(final, ignore_errors=True)  # a damaged one of the same step
         os.replace(temporary, final)
         sync_folder(folder)
@@ -126,14 +127,14 @@ def load_newest(folder: Path, fingerprint: str, warn: Callable[[str], None]) -> 
 def load(path: Path, fingerprint: str) -> dict[str, np.ndarray]:
     """The arrays of one checkpoint folder, once its sha256 and its configuration are right."""
     try:
-        manifest = json.loads((path / "manifest.json").read_bytes())
-        step, sha256, written_for = manifest["step"], manifest["sha256"], manifest["fingerprint"]
+        manifest, _ = unseal((path / "manifest.json").read_bytes().removesuffix(b"\n"))
+        step, sha256, written_for = manifest["step"], manifest["state"], manifest["fingerprint"]
         data = (path / "state.safetensors").read_bytes()
     except OSError as error:
         name = Path(error.filename or path).name
         raise UnusableCheckpoint(f"checkpoint {path} is damaged ({name}: {error.strerror})") from None
     except (ValueError, KeyError, TypeError):
-        raise UnusableCheckpoint(f"checkpoint {path} is damaged (manifest.json cannot be read)") from None
+        raise UnusableCheckpoint(f"checkpoint {path} is damaged (manifest.json is not as it was written)") from None
     if hashlib.sha256(data).hexdigest() != sha256:
         raise UnusableCheckpoint(f"checkpoint {path} is damaged (state.safetensors does not match its sha256)")
     if path.name != f"step_{step}":

@@ -25,6 +25,7 @@ from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint
+from ndigo.storage.agents import refuse_non_finite
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.divergence import DivergedError, refuse_bad_numbers, refuse_bad_weights
@@ -170,6 +171,8 @@ def restore(
         folder.rewind(0)
         return trainer.init(key), 0, 0.0
     step, arrays = checkpoint.load_newest(folder.checkpoints, mark, warn)
+    learned = {name: array for name, array in arrays.items() if name.startswith(".learner")}
+    refuse_non_finite(learned, f"the checkpoint of step {step} in {folder.path}")
     state = checkpoint.into_tree(arrays, jax.eval_shape(trainer.init, key), f"checkpoint step_{step}")
     folder.rewind(step)
     lines = folder.metrics()
