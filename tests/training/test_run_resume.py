@@ -47,36 +47,6 @@ def test_a_run_ends_at_its_steps_with_an_evaluation_and_resuming_it_changes_noth
     assert numbers(finished.path) == before
 
 
-KILL_AT = """
-import os, signal
-from ndigo.storage.run_folder import RunFolder
-
-real = RunFolder.append
-
-def append(self, line):
-    real(self, line)
-    if line["step"] == {step}:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-RunFolder.append = append
-"""
-
-
-def test_a_run_killed_twice_by_sigkill_has_the_numbers_of_one_that_was_not(finished, tmp_path):
-    """Each time when a line is written and its checkpoint is not: the most that can be lost."""
-    run = tmp_path / "run"
-    words = ["train", WORLD, *FLAGS, "--reward", "ndigo-1", "--out", str(run)]
-    for step in (8, 16):
-        process = start(*words, first=KILL_AT.format(step=step))
-        out, err = process.communicate(timeout=250)
-        assert process.returncode == -signal.SIGKILL, (out, err)
-        assert steps(run)[-1] == step
-        assert checkpoint.steps(run / "checkpoints")[0] == step - CHUNK
-        words = ["train", "--resume", str(run), "--trust", *TRUST]
-    assert ndigo.resume(run, quiet=True, trust=TRUST).outcome == finished.outcome
-    assert numbers(run) == numbers(finished.path)
-
-
 def says_how_to_continue(out: str, signal_name: str, run: Path) -> bool:
     return f"({signal_name}) and saved; continue with ndigo train --resume {run} --trust custom_world\n" in out
 
