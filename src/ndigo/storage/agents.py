@@ -59,8 +59,8 @@ def refuse_non_finite(arrays: Mapping[str, np.ndarray], source: str) -> None:
 
 
 def _is_finite(array: np.ndarray) -> bool:
-    # bfloat16 is no kind of floating in NumPy, but counts as one for JAX.
-    return not jnp.issubdtype(array.dtype, jnp.floating) or bool(jnp.isfinite(array).all())
+    # NumPy does not count bfloat16 among its floating types, JAX does.
+    return not jnp.issubdtype(array.dtype, jnp.floating) or bool(np.isfinite(array).all())
 
 
 def _digest(text: str, arrays: dict[str, np.ndarray]) -> str:

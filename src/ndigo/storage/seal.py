@@ -30,11 +30,14 @@ def unseal(data: bytes, before: str = "") -> tuple[dict[str, Any], str]:
     """The object without its digest, and the digest; an error where a byte is not as it was written."""
     head, tail = data[:-TAIL_SIZE], TAIL.fullmatch(data[-TAIL_SIZE:])
     if tail is None:
-        raise BrokenSealError("it does not end in its sha256")
+        raise BrokenSealError("it does not end in a sha256: cut short, or of an earlier version")
     digest = tail[1].decode()
     if digest != _digest(head, before):
         raise BrokenSealError("it does not match its sha256")
-    return json.loads(head + b"}"), digest
+    try:
+        return json.loads(head + b"}"), digest
+    except RecursionError:
+        raise BrokenSealError("it is nested beyond reading") from None
 
 
 def _digest(head: bytes, before: str) -> str:
