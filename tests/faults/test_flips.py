@@ -45,8 +45,14 @@ def kinds(finished, recorded, tmp_path_factory) -> dict[str, tuple[Path, Callabl
     agent = finished.export_agent(root / "agent.safetensors")
     cell = make_up(root, Cell("exp1", "pe"), lambda metric, name: 7.0).path
     save_episodes(root / "episodes.npz", recorded)
-    read_cell = lambda: dataclasses.astuple(load_cell(cell))  # noqa: E731
-    read_state = lambda: checkpoint.load(step, mark)  # noqa: E731
+
+    def read_cell() -> Any:
+        found = load_cell(cell)
+        return found.settings, found.result, found.metrics
+
+    def read_state() -> Any:
+        return checkpoint.load(step, mark)
+
     return {
         "config.json of a run": (run.path / "config.json", run.settings),
         "metrics.jsonl": (run.path / "metrics.jsonl", run.metrics),

@@ -28,7 +28,7 @@ LONG = 400 if IS_WHOLE else 40  # learner steps of a run that is killed at rando
 WORDS = ["train", WORLD, *FLAGS, "--reward", "ndigo-1"]
 RESUME = ["--trust", *TRUST]
 
-# Half of a file is a write point too: of what is written, only the first half reaches the disk.
+# The half of a write is a point too: of what was written since the last sync, only the first half reaches the disk.
 KILL_AT_WRITE = """
 import os, shutil, signal
 
@@ -51,11 +51,14 @@ def counted(name, module):
 
     setattr(module, name, call)
 
-fsync = os.fsync
+fsync, synced = os.fsync, {{}}
 
 def sync_half(handle):
-    if left == 0 and os.path.isfile(f"/proc/self/fd/{{handle}}"):
-        os.truncate(handle, os.fstat(handle).st_size // 2)
+    if os.path.isfile(link := f"/proc/self/fd/{{handle}}"):
+        path, size = os.readlink(link), os.fstat(handle).st_size
+        if left == 0:
+            os.truncate(handle, (synced.get(path, 0) + size) // 2)
+        synced[path] = size
     count()
     fsync(handle)
 
