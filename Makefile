@@ -9,11 +9,12 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 # How long `make discover` trains.
 MINUTES ?= 5
 
-.PHONY: help discover test lint lock clean
+.PHONY: help discover test faults lint lock clean
 
 help:
 	@echo 'make discover   train an agent in Experiment 1 for MINUTES=5, and compare it with Random and the paper'
 	@echo 'make test       linters, types and tests'
+	@echo 'make faults     kills, flipped bits and fuzzers in full, with their figures (docs/reliability.md)'
 	@echo 'make lock       solve the dependencies of pyproject.toml into requirements.lock (needs uv)'
 	@echo 'make clean      remove the virtual environment and the linters'\'' and tests'\'' caches'
 
@@ -22,6 +23,9 @@ discover: .venv/ready
 
 test: lint
 	$(BIN)/pytest -n 2 --dist worksteal
+
+faults: .venv/ready
+	NDIGO_FAULTS=all $(BIN)/pytest tests/faults --timeout 3600
 
 lint: .venv/ready
 	$(BIN)/ruff check

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tiny_runs import TINY, train_tiny
+from tiny_runs import TINY, TRUST, train_tiny
 
 import ndigo
 from ndigo.errors import NdigoError
@@ -35,7 +35,7 @@ def walk(agent, world, seed: int = 0) -> tuple[list[int], list[np.ndarray]]:
 
 
 def test_a_loaded_agent_acts_greedily_on_its_own_unrolled_networks(finished):
-    agent, world = ndigo.load(finished.path, seed=1), finished.world
+    agent, world = ndigo.load(finished.path, seed=1, trust=TRUST), finished.world
     actions, beliefs = walk(agent, world)
     # The same episode in one go: the world replayed under those actions, the networks unrolled over it.
     keys = jax.random.split(jax.random.key(0), world.num_steps + 1)
@@ -55,12 +55,12 @@ def test_two_seeds_are_two_agents_and_a_third_is_an_error(finished):
     weights = [np.asarray(finished.agent(seed).params.q.core.gru.weight) for seed in (0, 1)]
     assert not np.allclose(weights[0], weights[1])
     with pytest.raises(NdigoError, match=r"^seed 2: there are seeds 0 to 1$"):
-        ndigo.load(finished.path, seed=2)
+        ndigo.load(finished.path, seed=2, trust=TRUST)
 
 
 def test_an_exported_agent_is_the_runs_agent_in_half_precision(finished, tmp_path):
     path = finished.export_agent(tmp_path / "agents" / "one.safetensors", seed=1)
-    loaded = checkpoint.named_arrays(ndigo.load(path).params)
+    loaded = checkpoint.named_arrays(ndigo.load(path, trust=TRUST).params)
     for name, array in checkpoint.named_arrays(finished.agent(1).params).items():
         np.testing.assert_array_equal(loaded[name], array.astype(np.float16).astype(array.dtype))
     assert path.stat().st_size < (finished.path / "checkpoints" / "step_20" / "state.safetensors").stat().st_size / 4
@@ -133,7 +133,10 @@ def test_an_experiments_own_record_and_reward_keep_their_names(tmp_path):
     ("world", "message"),
     [
         ("custom_wrld:world", r"^world 'custom_wrld:world': cannot import 'custom_wrld'"),
-        ("custom_world:wrld", r"^world 'custom_world:wrld': module custom_world has no 'wrld'$"),
+        (
+            "custom_world:wrld",
+            r"^world 'custom_world:wrld': module custom_world \(\S+/custom_world.py\) has no 'wrld'$",
+        ),
         ("custom_world:NUM_DOORS", r"^world 'custom_world:NUM_DOORS': expected a World record, got int$"),
         ("exp9", r"^unknown world or experiment 'exp9'"),
         (":world", r"^world ':world': cannot import"),
@@ -166,7 +169,7 @@ def test_a_reward_of_ones_own_pays_by_channel(tmp_path):
     assert (split[:, 0] == 0).all()  # the first channel pays nothing
     assert (split[:, 1:] > 0).all()
     with pytest.raises(NdigoError, match=r"^reward <object-surprise> was a record made in Python"):
-        ndigo.open_run(run.path)
+        ndigo.open_run(run.path, trust=TRUST)
 
 
 def test_importing_the_library_loads_neither_jax_nor_numpy():

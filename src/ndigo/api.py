@@ -1,11 +1,15 @@
-"""From Python: `train` an agent, `resume` or `open_run` a run, `load` an agent to act with."""
+"""From Python: `train` an agent, `resume` or `open_run` a run, `load` an agent to act with.
+
+Runs and agents on disk may be anybody's. A world or reward that one names as MODULE:NAME is loaded only if you trust
+that module (`trust=["my_module"]`) or hand over the record yourself (`world=`, `reward=`).
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,13 +108,14 @@ def resume(
     *,
     world: World | None = None,
     reward: IntrinsicReward | None = None,
+    trust: Collection[str] = (),
     minutes: float | None = None,
     logs: Sequence[str] = (),
     quiet: bool = False,
 ) -> Run:
     """Continues a run from its newest good checkpoint, as if it had never stopped."""
     keep_compiled_programs()
-    run = open_run(path, world=world, reward=reward)
+    run = open_run(path, world=world, reward=reward, trust=trust)
     outcome = continue_run(
         RunFolder(run.path),
         run.config,
@@ -123,27 +128,46 @@ def resume(
     return dataclasses.replace(run, outcome=outcome)
 
 
-def open_run(path: str | Path, *, world: World | None = None, reward: IntrinsicReward | None = None) -> Run:
+def open_run(
+    path: str | Path,
+    *,
+    world: World | None = None,
+    reward: IntrinsicReward | None = None,
+    trust: Collection[str] = (),
+) -> Run:
     """A run on disk, as it stands."""
     config = config_of(RunFolder.open(path).settings(), path)
-    return Run(Path(path), config, world or find_world(config.world), reward or make_reward(config.reward))
+    world, reward = world or find_world(config.world, trust=trust), reward or make_reward(config.reward, trust=trust)
+    return Run(Path(path), config, world, reward)
 
 
 def load(
-    path: str | Path, *, seed: int = 0, world: World | None = None, reward: IntrinsicReward | None = None
+    path: str | Path,
+    *,
+    seed: int = 0,
+    world: World | None = None,
+    reward: IntrinsicReward | None = None,
+    trust: Collection[str] = (),
 ) -> Agent:
     """The agent of a run folder (of its seed `seed`) or of a single agent file."""
-    return load_trained(path, world=world, reward=reward).agent(seed)
+    return load_trained(path, world=world, reward=reward, trust=trust).agent(seed)
 
 
-def load_trained(path: str | Path, *, world: World | None = None, reward: IntrinsicReward | None = None) -> Trained:
+def load_trained(
+    path: str | Path,
+    *,
+    world: World | None = None,
+    reward: IntrinsicReward | None = None,
+    trust: Collection[str] = (),
+) -> Trained:
     """The networks of all seeds of a run folder, or of the one seed of an agent file."""
     keep_compiled_programs()
     path = Path(path)
     if path.is_dir():
-        return open_run(path, world=world, reward=reward).trained()
+        return open_run(path, world=world, reward=reward, trust=trust).trained()
     config = config_of(load_agent(path)[0], path)
-    return from_file(path, config, world or find_world(config.world), reward or make_reward(config.reward))
+    world, reward = world or find_world(config.world, trust=trust), reward or make_reward(config.reward, trust=trust)
+    return from_file(path, config, world, reward)
 
 
 def default_preset() -> str:

@@ -20,6 +20,7 @@ from ndigo import __version__
 from ndigo.commands import COMMANDS
 from ndigo.compile_cache import keep_compiled_programs
 from ndigo.errors import NdigoError, StoppedNow, unknown_name
+from ndigo.from_module import working_folder_last
 
 INTERRUPTED, READER_GONE = 130, 141
 
@@ -50,8 +51,7 @@ def _outcome(words: list[str], *, is_command: bool) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without our characters shows a "?" for them
     try:
-        keep_compiled_programs(is_command=is_command)
-        code = _run(words)
+        code = _run(words, is_command)
         sys.stdout.flush()  # here, where a reader that has gone away is still ours to handle
     except NdigoError as error:
         print("ndigo:", " ".join(str(error).split()), file=sys.stderr)
@@ -74,7 +74,7 @@ def _leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _run(argv: list[str]) -> int:
+def _run(argv: list[str], is_command: bool) -> int:
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(_help())
     elif argv[0] in ("-V", "--version"):
@@ -82,6 +82,9 @@ def _run(argv: list[str]) -> int:
     elif argv[0] not in COMMANDS:
         raise unknown_name("option" if argv[0].startswith("-") else "command", argv[0], COMMANDS)
     else:
+        if is_command:
+            working_folder_last(also_if_first=True)
+        keep_compiled_programs(is_command=is_command)
         command = importlib.import_module(f"ndigo.commands.{argv[0]}")
         options = importlib.import_module("ndigo.terminal.options")
         # A command whose defaults depend on its words (a preset) says so with a function of them.

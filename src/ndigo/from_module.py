@@ -1,4 +1,8 @@
-"""Records of the user's own, named on the command line as MODULE:NAME."""
+"""Records of the user's own, named as MODULE:NAME.
+
+To find one runs its module. On the command line and in Python the name is the user's own word. A file may be anybody's:
+a name that stands in one counts only where the user trusts that module (`trust`).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import importlib
 import inspect
 import os
 import sys
+from collections.abc import Collection
 from typing import Any, TypeVar
 
 from ndigo.errors import NdigoError
@@ -13,18 +18,27 @@ from ndigo.errors import NdigoError
 T = TypeVar("T")
 
 
-def from_module(spec: str, what: str, kind: type[T]) -> T:
-    """The record `spec` names, or what the function it names returns; modules of the working folder count."""
+def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | None = None) -> T:
+    """The record `spec` names, or what the function it names returns; modules of the working folder count.
+
+    `trust` is None where the user has named `spec`, else the modules that a file may name.
+    """
     module_name, _, attribute = spec.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    if trust is not None and module_name not in trust:
+        raise NdigoError(
+            f"{what} {spec!r} is named by a file, and to load it runs the module {module_name!r}: if you trust that, "
+            f"add --trust {module_name} (in Python trust=[{module_name!r}], or hand over the record)"
+        )
+    working_folder_last()
     try:
-        found: Any = getattr(importlib.import_module(module_name), attribute)
+        module = importlib.import_module(module_name)
     except (ImportError, ValueError) as error:  # ValueError: an empty module name
         hint = "run from the folder it lies in, or name that in PYTHONPATH"
         raise NdigoError(f"{what} {spec!r}: cannot import {module_name!r} ({error}); {hint}") from None
-    except AttributeError:
-        raise NdigoError(f"{what} {spec!r}: module {module_name} has no {attribute!r}") from None
+    if not hasattr(module, attribute):
+        where = getattr(module, "__file__", None) or "built in"
+        raise NdigoError(f"{what} {spec!r}: module {module_name} ({where}) has no {attribute!r}")
+    found: Any = getattr(module, attribute)
     record: Any = found
     if not isinstance(found, kind) and callable(found):
         try:
@@ -37,3 +51,15 @@ def from_module(spec: str, what: str, kind: type[T]) -> T:
     if not isinstance(record, kind):
         raise NdigoError(f"{what} {spec!r}: expected a {kind.__name__} record, got {type(record).__name__}")
     return record
+
+
+def working_folder_last(*, also_if_first: bool = False) -> None:
+    """Modules of the working folder are found, but none of them in place of an installed one.
+
+    `also_if_first`: Python itself puts the folder first (`python -m`, `python -c`), and it goes to the end.
+    """
+    here = os.getcwd()
+    if also_if_first:
+        sys.path[:] = [entry for entry in sys.path if entry not in ("", here)]
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)

@@ -27,7 +27,7 @@ def exp1_run(tmp_path_factory) -> ndigo.Run:
 
 
 def test_a_run_of_two_seeds_has_intervals_over_seeds(finished, capsys):
-    assert main(["evaluate", str(finished.path), "--episodes", "6"]) == 0
+    assert main(["evaluate", str(finished.path), "--episodes", "6", "--trust", "custom_world"]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"{finished.path}: custom_world:world, mean and 95% bootstrap interval over 2 seeds of 6")
     expected = np.asarray(finished.evaluate(6).visits).mean()
@@ -53,7 +53,7 @@ def test_an_agents_file_evaluates_like_its_run(exp1_run, tmp_path, capsys):
 
 
 def test_numbers_as_json_are_those_of_each_seed(finished, capsys):
-    assert main(["evaluate", str(finished.path), "--episodes", "6", "--json"]) == 0
+    assert main(["evaluate", str(finished.path), "--episodes", "6", "--json", "--trust", "custom_world"]) == 0
     told = json.loads(capsys.readouterr().out)
     result = finished.evaluate(6)
     for name in ("visits", "first_visit", "frequency", "discovery_loss"):

@@ -10,6 +10,7 @@ from ndigo.paper.experiments import Row
 from ndigo.paper.plan import all_rows, ships_agent
 from ndigo.paper.rows import load_row, save_row, thin
 from ndigo.storage.run_folder import WriteError
+from ndigo.storage.seal import seal
 
 ROW = Row("exp1", "pe")
 
@@ -71,12 +72,16 @@ def test_a_full_disk_leaves_the_cell_that_was_there(tmp_path):
         ("result.json", lambda data: data[:100], "is damaged"),
         ("metrics.jsonl.gz", lambda data: data[:-20], "is damaged"),
         ("metrics.jsonl.gz", lambda data: data[:30] + b"####" + data[34:], "is damaged"),
-        ("result.json", lambda data: data.replace(b'"version": 1', b'"version": 9'), "not ndigo-row 1"),
+        ("result.json", lambda data: data.replace(b"7.0", b"8.0"), "result.json: it does not match its sha256"),
+        ("result.json", lambda data: seal(b'{"version": 9, "files": {}}'), "is of format None 9, not ndigo-row 1"),
+        ("result.json", lambda data: seal(b'{"version": 1}'), r"is damaged \('files'\)"),
+        ("config.json", lambda data: data + b"\n", "config.json is not the file that result.json was written with"),
+        ("metrics.jsonl.gz", lambda data: data[:4] + b"1" + data[5:], "metrics.jsonl.gz is not the file that"),
         ("config.json", None, "is no row, or damaged"),
     ],
 )
 def test_damage_is_one_line(tmp_path, name, spoil, says):
-    path = make_up(tmp_path, ROW).path / name
+    path = make_up(tmp_path, ROW, lambda metric, name: 7.0).path / name
     path.unlink() if spoil is None else path.write_bytes(spoil(path.read_bytes()))
     with pytest.raises(NdigoError, match=says) as error:
         load_row(tmp_path / ROW.name)

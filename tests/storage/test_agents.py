@@ -6,7 +6,7 @@ import safetensors.numpy
 from full_disk import files_end_at
 
 from ndigo.errors import NdigoError
-from ndigo.storage.agents import load_agent, save_agent
+from ndigo.storage.agents import _digest, load_agent, save_agent
 from ndigo.storage.run_folder import WriteError
 
 WEIGHTS = {"w": np.linspace(-1, 1, 1001, dtype=np.float32), "n": np.arange(3)}
@@ -36,6 +36,29 @@ def test_every_flipped_byte_is_noticed(path):
         path.write_bytes(bytes(damaged))
         with pytest.raises(NdigoError, match=r"a\.safetensors (is damaged|cannot be read|is a safetensors file)"):
             load_agent(path)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_not_finite_are_neither_written_nor_read(bad, tmp_path):
+    path, weights = tmp_path / "a.safetensors", np.array([1, bad], np.float32)
+    with pytest.raises(NdigoError, match=r"^the agent for \S+ cannot be used: tensor w holds numbers that are not fin"):
+        save_agent(path, {"w": weights}, {})
+    assert not path.exists()
+    # As another program could write one: sealed, and sound but for its numbers.
+    half = {"w": weights.astype(np.float16)}
+    header = {"ndigo": "{}", "sha256": _digest("{}", half)}
+    safetensors.numpy.save_file(half, path, metadata=header)
+    with pytest.raises(NdigoError, match=r"a\.safetensors cannot be used: tensor w holds numbers that are not finite$"):
+        load_agent(path)
+
+
+def test_a_weight_that_half_precision_cannot_hold_is_named_and_nothing_is_written(tmp_path):
+    path = tmp_path / "a.safetensors"
+    save_agent(path, {"w": np.array([65504.0, -65504.0], np.float32)}, {})
+    before = path.read_bytes()
+    with pytest.raises(NdigoError, match=r"is not written: tensor w reaches 70000, and float16 holds 65504$"):
+        save_agent(path, {"w": np.array([1.0, -70000.0], np.float32)}, {})
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("size", [0, 5, 100, 1500])

@@ -11,7 +11,8 @@ from full_disk import files_end_at
 
 from ndigo.errors import NdigoError
 from ndigo.storage import checkpoint
-from ndigo.storage.run_folder import WriteError, remove_unfinished
+from ndigo.storage.run_folder import WriteError
+from ndigo.storage.seal import seal
 
 MARK = "0123456789abcdef"
 MISMATCH = "state.safetensors does not match its sha256"
@@ -76,10 +77,10 @@ def test_a_missing_file_is_named_and_the_previous_one_is_used(folder, name):
     assert newest(folder) == (2, [f"checkpoint {folder}/step_3 is damaged ({name}: No such file or directory)"])
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"step": 3}', "\xff"])
-def test_a_manifest_that_is_no_manifest_is_named(folder, text):
-    (folder / "step_3" / "manifest.json").write_text(text, encoding="latin-1")
-    assert newest(folder) == (2, [f"checkpoint {folder}/step_3 is damaged (manifest.json cannot be read)"])
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"step": 3}', b"\xff", seal(b'{"step": 3}')])
+def test_a_manifest_that_is_no_manifest_is_named(folder, data):
+    (folder / "step_3" / "manifest.json").write_bytes(data)
+    assert newest(folder) == (2, [f"checkpoint {folder}/step_3 is damaged (manifest.json is not as it was written)"])
 
 
 def test_a_checkpoint_of_another_configuration_is_named_and_the_previous_one_is_used(folder):
@@ -115,8 +116,34 @@ def test_what_a_kill_left_behind_is_no_checkpoint_and_is_cleared(folder):
     (folder / ".step_4.tmp").mkdir()
     (folder / ".step_4.tmp" / "state.safetensors").write_bytes(b"half")
     assert newest(folder) == (3, [])
-    remove_unfinished(folder)
+    checkpoint.remove_unfinished(folder)
     assert names(folder) == ["step_2", "step_3"]
+
+
+def test_names_that_are_not_ours_are_neither_read_nor_removed(folder):
+    """A diary, a copy, a step with a leading zero: nothing of it is a checkpoint."""
+    others = [".diary.tmp", ".step_x.tmp", ".step_4.tmp.old", "step_007", "step_4-copy", "step_٤"]
+    for name in others:
+        (folder / name).mkdir()
+        (folder / name / "state.safetensors").write_bytes(b"precious")
+    checkpoint.remove_unfinished(folder)
+    assert newest(folder) == (3, [])
+    checkpoint.save(folder, 4, arrays(4), MARK)
+    assert names(folder) == sorted(["step_3", "step_4", *others])
+
+
+def test_a_checkpoint_under_another_steps_name_is_named_and_not_used(folder):
+    for step in (2, 3):
+        os.replace(folder / f"step_{step}", folder / f"swapped_{step}")
+    os.replace(folder / "swapped_2", folder / "step_3")
+    os.replace(folder / "swapped_3", folder / "step_2")
+    said: list[str] = []
+    with pytest.raises(NdigoError, match=r"^no checkpoint in \S+ can be used: steps 3, 2$"):
+        checkpoint.load_newest(folder, MARK, said.append)
+    assert said == [
+        f"checkpoint {folder}/step_{name} is not what its name says: it is of step {step}"
+        for name, step in ((3, 2), (2, 3))
+    ]
 
 
 def test_the_writer_writes_in_order_and_its_errors_come_out(tmp_path):

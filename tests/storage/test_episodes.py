@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import io
 import json
+import tracemalloc
+import zipfile
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,6 +125,57 @@ def test_arrays_that_do_not_fit_each_other_are_named(episodes, change, message):
     arrays = {name: getattr(episodes, name) for name in ARRAYS} | change
     with pytest.raises(NdigoError, match=f"x is damaged: {message}"):
         read_episodes(saved(meta=np.array(json.dumps(episodes.meta)), **arrays), "x")
+
+
+@contextlib.contextmanager
+def at_most(num_bytes: int) -> Iterator[None]:
+    """Within the block no more memory is taken at once."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < num_bytes
+    finally:
+        tracemalloc.stop()
+
+
+def claiming(episodes: Episodes, name: str, shape: tuple[int, ...]) -> bytes:
+    """A recording in which one array's header claims another shape; its bytes are zeros, as few as the rest has."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as file:
+        arrays = {each: getattr(episodes, each) for each in ARRAYS} | {"meta": np.array(json.dumps(episodes.meta))}
+        for each, array in arrays.items():
+            stream = io.BytesIO()
+            np.save(stream, array)
+            if each == name:
+                stream = io.BytesIO()
+                header = {"descr": array.dtype.str, "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(stream, header)
+                stream.write(bytes(1000))
+            file.writestr(f"{each}.npy", stream.getvalue())
+    return data.getvalue()
+
+
+def test_a_header_that_claims_more_than_the_file_has_takes_no_memory(episodes):
+    with at_most(1 << 20), pytest.raises(NdigoError, match=r"^x is damaged$"):
+        read_episodes(claiming(episodes, "walls", (2_000_000, 4_000_000)), "x")
+
+
+def test_a_file_that_unpacks_to_far_more_than_a_recording_is_refused_before_it_is_unpacked(episodes):
+    """Consistent in itself: two thousand times as many steps, and all of them zeros."""
+    sizes = SIZES | {"T": 10_000}
+    zeros: dict[str, Any] = {
+        name: np.zeros([sizes[axis] for axis in axes], dtype) for name, (dtype, axes) in ARRAYS.items()
+    }
+    data = io.BytesIO()
+    np.savez_compressed(data, meta=np.array(json.dumps(episodes.meta | {"num_steps": 9_999})), **zeros)
+    assert len(data.getvalue()) < 200_000
+    with at_most(1 << 22), pytest.raises(NdigoError, match=r"^x is no recording: its \S+ bytes unpack to \S+$"):
+        read_episodes(data.getvalue(), "x")
+
+
+def test_a_meta_of_megabytes_is_not_read(episodes):
+    with pytest.raises(NdigoError, match=r"^x is damaged: its meta has 4,000,128 bytes$"):
+        read_episodes(saved(meta=np.array("x" * 1_000_000)), "x")
 
 
 def test_a_full_disk_leaves_the_file_that_was_there(path, episodes):

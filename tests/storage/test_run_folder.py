@@ -1,6 +1,5 @@
 """The run folder: what a reader meets after kills, full disks and other people's edits."""
 
-import json
 import os
 
 import pytest
@@ -42,11 +41,49 @@ def test_rewinding_drops_later_lines_and_what_a_kill_left(run):
     assert sorted(os.listdir(run.path)) == ["config.json", "metrics.jsonl"]
 
 
+def test_rewinding_leaves_what_is_not_ours(run):
+    (run.path / ".diary.tmp").mkdir()
+    (run.path / ".notes.txt.tmp").write_text("precious")
+    run.rewind(2)
+    assert sorted(os.listdir(run.path)) == [".diary.tmp", ".notes.txt.tmp", "config.json", "metrics.jsonl"]
+
+
 def test_a_damaged_line_in_the_middle_is_named(run):
     lines = (run.path / "metrics.jsonl").read_text().split("\n")
     (run.path / "metrics.jsonl").write_bytes("\n".join([lines[0], "\xff{", *lines[2:]]).encode("latin-1"))
-    with pytest.raises(NdigoError, match=r"metrics\.jsonl line 2 is damaged; remove that line to read the rest$"):
+    with pytest.raises(NdigoError, match=r"metrics\.jsonl is damaged in line 2: it does not end in a sha256"):
         steps(run)
+
+
+@pytest.mark.parametrize(("order", "line"), [("02", 2), ("12", 1), ("021", 2), ("0112", 3), ("00", 2)])
+def test_missing_repeated_and_swapped_lines_are_named(run, order, line):
+    lines = (run.path / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (run.path / "metrics.jsonl").write_bytes(b"".join(lines[int(i)] for i in order))
+    with pytest.raises(NdigoError, match=rf"is damaged in line {line}: it does not match its sha256, or a line before"):
+        steps(run)
+
+
+def test_the_chain_goes_on_in_another_process_and_after_a_rewind(run):
+    again = RunFolder(run.path)
+    again.append({"step": 4})
+    run.append({"step": 5})
+    again.rewind(4)
+    again.append({"step": 6})
+    assert steps(RunFolder(run.path)) == [1, 2, 3, 4, 6]
+
+
+def test_every_byte_of_the_settings_and_metrics_counts(run):
+    for name, read in (("config.json", run.settings), ("metrics.jsonl", run.metrics)):
+        path = run.path / name
+        whole = path.read_bytes()
+        for at in range(len(whole)):
+            damaged = bytearray(whole)
+            damaged[at] ^= 1 << at % 8
+            path.write_bytes(bytes(damaged))
+            with pytest.raises(NdigoError, match=rf"{name} is damaged"):
+                read()
+        path.write_bytes(whole)
+        read()
 
 
 def test_a_full_disk_keeps_no_part_of_a_line(run):
@@ -68,7 +105,7 @@ def test_a_full_disk_leaves_the_old_metrics_when_rewinding(run):
 def test_a_folder_that_holds_a_run_is_left_alone(run):
     with pytest.raises(NdigoError, match=r"already holds a run; continue it with --resume"):
         RunFolder.create(run.path, {"config": {"other": 1}})
-    assert json.loads((run.path / "config.json").read_text()) == {"config": {}}
+    assert run.settings() == {"config": {}}
 
 
 def test_a_file_in_the_way_of_a_run_is_named(tmp_path):

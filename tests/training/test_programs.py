@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -82,13 +84,39 @@ def test_the_sources_are_all_of_the_package_and_a_changed_line_is_seen(monkeypat
     assert other.startswith("gru.py ")
 
 
-@pytest.mark.parametrize("damage", ["empty", "another's", "cut short", "one bit"])
+def subtract(tree: dict[str, jax.Array], key: jax.Array) -> tuple[dict[str, jax.Array], jax.Array]:
+    return {"x": tree["x"] - tree["n"], "n": tree["n"]}, key
+
+
+def test_where_programs_are_kept_is_no_part_of_what_they_are(monkeypatch):
+    def key() -> list[str]:
+        programs._surroundings.cache_clear()
+        return programs._surroundings()
+
+    before = key()
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "/another/home/.cache/ndigo/jax")
+    assert key() == before
+    monkeypatch.setenv("JAX_DEFAULT_MATMUL_PRECISION", "highest")
+    assert set(key()) - set(before) == {"JAX_DEFAULT_MATMUL_PRECISION=highest"}
+    programs._surroundings.cache_clear()
+
+
+@pytest.mark.parametrize("damage", ["empty", "no program", "cut short", "one bit", "another's", "junk, well sealed"])
 def test_a_damaged_program_is_traced_and_replaced(folder, damage):
+    found(subtract, "other")(TREE, KEY)
+    (other,) = folder.iterdir()
     found(add)(TREE, KEY)
-    (path,) = folder.iterdir()
+    (path,) = set(folder.iterdir()) - {other}
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
-    damaged = {"empty": b"", "another's": b"not a program", "cut short": path.read_bytes()[:-200], "one bit": data}
+    damaged = {
+        "empty": b"",
+        "no program": b"not a program",
+        "cut short": path.read_bytes()[:-200],
+        "one bit": data,
+        "another's": other.read_bytes(),
+        "junk, well sealed": programs._bound(path, b"junk") + b"\njunk",
+    }
     path.write_bytes(damaged[damage])
     assert_added(found(add)(TREE, KEY))
     assert_added(found(untraceable)(TREE, KEY))
@@ -101,9 +129,11 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_time(folder):
 
 def test_the_oldest_programs_go(folder, monkeypatch):
     monkeypatch.setattr(programs, "MOST_KEPT", 2)
+    folder.mkdir()
+    (folder / "a diary").write_text("not ours")
     for name in ("first", "second", "third"):
         found(add, name)(TREE, KEY)
-    assert len(list(folder.iterdir())) == 2
+    assert len(list(folder.iterdir())) == 2 + 1
     found(untraceable, "third")(TREE, KEY)
 
 
@@ -127,14 +157,22 @@ def test_a_record_of_the_users_own_is_traced_each_time(folder):
 def test_only_a_process_of_the_command_line_looks_programs_up(monkeypatch, capsys):
     """Elsewhere a function may have been replaced since its file was read."""
     monkeypatch.setattr(compile_cache, "_is_command", False)
-    assert main(["--version"]) == 0
+    assert main(["worlds", "exp1"]) == 0
     assert compile_cache.by_source() is None
-    monkeypatch.setattr("sys.argv", ["ndigo", "--version"])
+    monkeypatch.setattr("sys.argv", ["ndigo", "worlds", "exp1"])
+    monkeypatch.setattr("sys.path", sys.path[:])
+    monkeypatch.setattr("warnings.showwarning", warnings.showwarning)
     assert main() == 0
     assert compile_cache.by_source() is not None
     capsys.readouterr()
 
 
+# What JAX has compiled stays where it is: that takes most of a minute, and is not what is tested.
+KEPT_IN = """
+from ndigo import compile_cache
+
+compile_cache._jax_folder = lambda: {folder!r}
+"""
 NO_TRACING = """
 from ndigo.training import learner
 
@@ -145,12 +183,13 @@ learner.q_loss = q_loss
 """
 
 
-def test_a_second_command_trains_without_tracing_and_has_the_numbers_of_one_that_traced(tmp_path, monkeypatch):
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+def test_a_second_command_trains_without_tracing_and_has_the_numbers_of_one_that_traced(tmp_path):
+    where = KEPT_IN.format(folder=str(tmp_path / "cache"))
     words = ["train", "exp1", *FLAGS, "--reward", "ndigo-1", "--learner-steps", "8"]
-    for name, first in (("one", ""), ("two", NO_TRACING)):
+    for name, first in (("one", where), ("two", where + NO_TRACING)):
         process = start(*words, "--out", str(tmp_path / name), first=first)
         out, err = process.communicate(timeout=250)
-        assert process.returncode == 0, (out, err)
+        assert (process.returncode, err) == (0, ""), out
+        assert (tmp_path / "cache" / "by-source").stat().st_mode & 0o777 == 0o700
     plain = train_tiny(tmp_path / "plain", world="exp1", learner_steps=8).path
     assert numbers(tmp_path / "one") == numbers(tmp_path / "two") == numbers(plain)

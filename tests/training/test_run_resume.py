@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
+import socket
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from full_disk import files_end_at
-from tiny_runs import CHUNK, FLAGS, TINY, WORLD, numbers, start, train_tiny, wait_for_lines
+from tiny_runs import CHUNK, FLAGS, TINY, TRUST, WORLD, change_settings, numbers, start, train_tiny, wait_for_lines
 
 import ndigo
 from ndigo.cli import main
 from ndigo.errors import NdigoError
 from ndigo.storage import checkpoint, run_folder
-from ndigo.storage.run_folder import WriteError
+from ndigo.storage.lock import one_writer
+from ndigo.storage.run_folder import RunFolder, WriteError
 from ndigo.training.divergence import refuse_bad_numbers
 
 
@@ -39,42 +43,12 @@ def test_a_run_ends_at_its_steps_with_an_evaluation_and_resuming_it_changes_noth
     assert finished.outcome == ndigo.api.Outcome(step=20, why="finished")
     before = numbers(finished.path)
     assert [("evaluation" in line) for line in before] == [False, True, False, True, True]
-    assert ndigo.resume(finished.path, quiet=True).outcome == finished.outcome
+    assert ndigo.resume(finished.path, quiet=True, trust=TRUST).outcome == finished.outcome
     assert numbers(finished.path) == before
 
 
-KILL_AT = """
-import os, signal
-from ndigo.storage.run_folder import RunFolder
-
-real = RunFolder.append
-
-def append(self, line):
-    real(self, line)
-    if line["step"] == {step}:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-RunFolder.append = append
-"""
-
-
-def test_a_run_killed_twice_by_sigkill_has_the_numbers_of_one_that_was_not(finished, tmp_path):
-    """Each time when a line is written and its checkpoint is not: the most that can be lost."""
-    run = tmp_path / "run"
-    words = ["train", WORLD, *FLAGS, "--reward", "ndigo-1", "--out", str(run)]
-    for step in (8, 16):
-        process = start(*words, first=KILL_AT.format(step=step))
-        out, err = process.communicate(timeout=250)
-        assert process.returncode == -signal.SIGKILL, (out, err)
-        assert steps(run)[-1] == step
-        assert checkpoint.steps(run / "checkpoints")[0] == step - CHUNK
-        words = ["train", "--resume", str(run)]
-    assert ndigo.resume(run, quiet=True).outcome == finished.outcome
-    assert numbers(run) == numbers(finished.path)
-
-
 def says_how_to_continue(out: str, signal_name: str, run: Path) -> bool:
-    return f"({signal_name}) and saved; continue with ndigo train --resume {run}" in out
+    return f"({signal_name}) and saved; continue with ndigo train --resume {run} --trust custom_world\n" in out
 
 
 def test_ctrl_c_ends_the_chunk_saves_and_says_how_to_continue(finished, tmp_path):
@@ -165,7 +139,7 @@ def test_a_kill_inside_any_write_loses_at_most_a_chunk(num_syncs, finished, tmp_
             train_tiny(run)
     saved, lines = checkpoint.steps(run / "checkpoints"), steps(run)
     assert (lines[-1] if lines else 0) - (saved[0] if saved else 0) <= CHUNK
-    ndigo.resume(run, quiet=True)
+    ndigo.resume(run, quiet=True, trust=TRUST)
     assert numbers(run) == numbers(finished.path)
     assert not list(run.rglob(".*.tmp"))
 
@@ -193,7 +167,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_leads_to_the_same_n
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(bytes(data))
-    assert ndigo.resume(stopped).outcome == finished.outcome
+    assert ndigo.resume(stopped, trust=TRUST).outcome == finished.outcome
     first_line = capsys.readouterr().out.split("\n")[0]
     assert first_line == f"checkpoint {path.parent} is damaged (state.safetensors does not match its sha256)"
     assert numbers(stopped) == numbers(finished.path)
@@ -216,7 +190,7 @@ def test_a_full_disk_stops_the_run_with_its_last_good_checkpoint_and_it_goes_on_
             train_tiny(run)
     assert checkpoint.steps(run / "checkpoints") == [8, 4]
     assert not list(run.rglob(".*.tmp"))
-    ndigo.resume(run, quiet=True)
+    ndigo.resume(run, quiet=True, trust=TRUST)
     assert numbers(run) == numbers(finished.path)
 
 
@@ -234,28 +208,75 @@ def test_metrics_that_do_not_fit_stop_the_run_in_one_line(finished, tmp_path, mo
         with pytest.raises(WriteError, match=r"^cannot write \S+/metrics\.jsonl: File too large$"):
             train_tiny(run)
     assert steps(run) == [4, 8]
-    ndigo.resume(run, quiet=True)
+    ndigo.resume(run, quiet=True, trust=TRUST)
     assert numbers(run) == numbers(finished.path)
 
 
 def test_a_checkpoint_of_another_configuration_is_refused_in_one_line(finished, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(finished.path, run)
-    text = (run / "config.json").read_text()
-    assert '"batch": 4' in text
-    (run / "config.json").write_text(text.replace('"batch": 4', '"batch": 5'))
+    change_settings(run, '"batch": 4', '"batch": 5')
     with pytest.raises(NdigoError, match=r"^no checkpoint in \S+ can be used: steps 20, 16$"):
-        ndigo.resume(run, quiet=True)
+        ndigo.resume(run, quiet=True, trust=TRUST)
     assert numbers(run) == numbers(finished.path)  # nothing was rewound
+
+
+def test_lost_checkpoints_are_an_error_and_the_metrics_stay(finished, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(finished.path, run)
+    shutil.rmtree(run / "checkpoints")
+    with pytest.raises(NdigoError, match=r"^\S+ has metrics up to step 20 but no checkpoint to go on from: put "):
+        ndigo.resume(run, quiet=True, trust=TRUST)
+    assert numbers(run) == numbers(finished.path)
+
+
+def test_a_first_chunk_without_its_checkpoint_is_learned_again(finished, tmp_path):
+    """A kill after its line and before its checkpoint."""
+    run = tmp_path / "run"
+    shutil.copytree(finished.path, run)
+    shutil.rmtree(run / "checkpoints")
+    RunFolder(run).rewind(CHUNK)
+    ndigo.resume(run, quiet=True, trust=TRUST)
+    assert numbers(run) == numbers(finished.path)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_neither_trained_nor_used(bad, stopped, tmp_path, capsys):
+    """As a checkpoint of another program could hold; ours refuses to write one."""
+    mark = checkpoint.fingerprint(RunFolder(stopped).settings()["config"])
+    arrays = checkpoint.load(stopped / "checkpoints" / "step_16", mark)
+    name = next(name for name in arrays if name.startswith(".learner.params.q"))
+    arrays[name].flat[0] = bad
+    checkpoint.save(stopped / "checkpoints", 16, arrays, mark)
+    expected = f"the checkpoint of step 16 in {stopped} cannot be used: tensor {name} holds numbers that are not finite"
+    with pytest.raises(NdigoError, match=f"^{re.escape(expected)}$"):
+        ndigo.resume(stopped, quiet=True, trust=TRUST)
+    tensor = re.escape(name.removeprefix(".learner.params"))
+    with pytest.raises(NdigoError, match=f"cannot be used: tensor {tensor} holds numbers that are not finite$"):
+        ndigo.load(stopped, trust=TRUST)
+
+
+def test_a_second_writer_is_told_who_the_first_is_and_changes_nothing(stopped, tmp_path, capsys):
+    before = {path: path.read_bytes() for path in stopped.rglob("*") if path.is_file() and path.name != ".lock"}
+    held = f"{stopped} is being written by process {os.getpid()} on {socket.gethostname()}; wait until that ends, "
+    with one_writer(stopped):
+        assert main(["train", "--resume", str(stopped), "--trust", *TRUST]) == 2
+    assert capsys.readouterr().err.startswith(f"ndigo: {held}")
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_two_runs_that_begin_in_one_folder_are_not_both_begun(finished, tmp_path):
+    with one_writer(tmp_path / "run"), pytest.raises(NdigoError, match="is being written by process"):
+        train_tiny(tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
 
 
 def test_settings_of_another_version_are_refused_in_one_line(finished, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(finished.path, run)
-    text = (run / "config.json").read_text()
-    (run / "config.json").write_text(text.replace('"batch": 4', '"batches": 4'))
+    change_settings(run, '"batch": 4', '"batches": 4')
     with pytest.raises(NdigoError, match="was written by another version: its settings do not fit"):
-        ndigo.resume(run, quiet=True)
+        ndigo.resume(run, quiet=True, trust=TRUST)
 
 
 def test_settings_that_cannot_be_trained_leave_no_folder(tmp_path):
@@ -270,5 +291,5 @@ def test_minutes_end_a_run_with_an_evaluation_and_it_can_go_on(finished, tmp_pat
     run = train_tiny(tmp_path / "run", minutes=1e-6)
     assert run.outcome == ndigo.api.Outcome(step=CHUNK, why="time")
     assert "evaluation" in run.metrics()[-1]
-    ndigo.resume(run.path, quiet=True)
+    ndigo.resume(run.path, quiet=True, trust=TRUST)
     assert learned(run.path) == learned(finished.path)

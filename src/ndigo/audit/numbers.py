@@ -2,7 +2,7 @@
 
 All in nats and, but for the last, over the judged policy's own episodes:
 
-    return        sum over an episode of what a channel paid: learned, attainable or ideal (`evaluation.audit`)
+    return        sum over an episode of what a channel paid: learned, attainable or ideal (`audit.episodes`)
     bias          learned return less attainable return, on the same episodes
     correlation   of learned and attainable reward, step by step
     share         of a channel in the learned return; noise share: that of white noise and Brownian objects

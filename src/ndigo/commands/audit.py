@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -27,7 +27,7 @@ from ndigo.report.numbers import ends, number
 from ndigo.report.statistics import Estimate
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage.run_folder import make_folder
-from ndigo.terminal.options import within
+from ndigo.terminal.options import Trust, within
 from ndigo.training.trained import Trained
 from ndigo.worlds import World
 
@@ -53,12 +53,14 @@ class Arguments:
     """The figure; without it audit.png in the run's folder, or runs/AGENT-audit.png."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print numbers and verdict as JSON, and nothing else."""
+    trust: Trust = ()
+    """Run this module of yours where the file names MODULE:NAME of it; may be given again for another."""
 
 
 def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 2, 100_000)
     within("--seed", args.seed, 0, 2**32 - 1)
-    trained = None if args.path in EXPERIMENTS else load(args.path)
+    trained = None if args.path in EXPERIMENTS else load(args.path, args.trust)
     world = find_experiment(args.path).world if trained is None else trained.world
     reward = judged_reward(args.reward, trained)
     if trained is not None and trained.config.likelihood not in ("categorical", "mixture"):
@@ -105,9 +107,9 @@ def run(args: Arguments) -> None:
         print(f"\nfigure: {figure}")
 
 
-def load(path: str) -> Trained:
+def load(path: str, trust: Sequence[str]) -> Trained:
     try:
-        return load_trained(path)
+        return load_trained(path, trust=trust)
     except NdigoError:
         if Path(path).exists():
             raise

@@ -13,7 +13,7 @@ from rich.console import Console
 from ndigo.api import load_trained
 from ndigo.paper.tables import compared_with_paper, experiment_of_run
 from ndigo.report.tables import Line, line_of
-from ndigo.terminal.options import within
+from ndigo.terminal.options import Trust, within
 from ndigo.training.trained import Trained
 
 MEASURED = ("visits", "first_visit", "frequency", "discovery_loss")  # visits by what is seen, the loss by object
@@ -31,12 +31,14 @@ class Arguments:
     """Same seed, same episodes."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print the numbers of every seed, means over its episodes, as JSON, and nothing else."""
+    trust: Trust = ()
+    """Run this module of yours where the file names MODULE:NAME of it; may be given again for another."""
 
 
 def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 1, 100_000)
     within("--seed", args.seed, 0, 2**32 - 1)
-    trained = load_trained(args.path)
+    trained = load_trained(args.path, trust=args.trust)
     if args.json:
         print(json.dumps(as_dict(trained, args), indent=1))
         return

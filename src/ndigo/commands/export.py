@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError
 from ndigo.storage.episodes import load_episodes, save_episodes, some_episodes
-from ndigo.terminal.options import within
+from ndigo.terminal.options import Trust, within
 from ndigo.types import Episodes
 from ndigo.watching.film import Film
 from ndigo.watching.movies import find_ffmpeg, write_gif, write_video
@@ -57,6 +57,8 @@ class Arguments:
     """The last step of a film; without it the episode's."""
     fps: float | None = None
     """Steps a second of a film; without it 12 in a GIF and 20 in a video."""
+    trust: Trust = ()
+    """Run this module of yours where the file names MODULE:NAME of it; may be given again for another."""
 
 
 def run(args: Arguments) -> None:
@@ -127,7 +129,7 @@ def _recorded(args: Arguments) -> Episodes:
         return replace(episodes, meta=episodes.meta | ({"label": args.label} if args.label else {}))
     # Films and figures show one episode.
     count = args.episodes if args.html or args.episodes_file else 1
-    trained = load_trained(args.path)
+    trained = load_trained(args.path, trust=args.trust)
     within("--agent", args.agent, 0, trained.num_seeds - 1)
     subject = trained.subject(args.agent, args.label)
     with _bar("recording (compiling first)", count) as advance:

@@ -29,6 +29,7 @@ from ndigo.report.page import Section, figures_section, page, players_section, t
 from ndigo.report.sheets import Sheet, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
 from ndigo.storage.run_folder import RunFolder, make_folder, write_whole
+from ndigo.terminal.options import Trust
 from ndigo.types import Episodes
 from ndigo.watching.recording import record_numbered
 
@@ -49,6 +50,8 @@ class Arguments:
     """With --paper: where the rows lie (ndigo reproduce makes them)."""
     out: Path | None = None
     """Folder for the pictures; without it the first run's own, or runs/paper."""
+    trust: Trust = ()
+    """Run this module of yours for the page, where a run names MODULE:NAME of it; may be given again for another."""
 
 
 def run(args: Arguments) -> None:
@@ -96,7 +99,7 @@ def _report_runs(args: Arguments) -> None:
         names = ", ".join(str(folder.path) for folders in by_world.values() for folder in folders)
         lead = f"{names}: last evaluation of each."
         sections = [tables_section(sheets), figures_section(figures, is_broad=True)]
-        _write_page(args.html, "Runs", lead, sections, sources)
+        _write_page(args.html, "Runs", lead, sections, sources, args.trust)
 
 
 def _lines(folders: Sequence[RunFolder]) -> list[Line]:
@@ -142,7 +145,7 @@ def _report_paper(args: Arguments) -> None:
                     agent = (numbers.agent, f"{row.reward}, the median seed")
                     sources.setdefault(experiment.heading, []).append(agent)
         lead = summary(rows, judged, others).replace("`", "")
-        _write_page(args.html, "World Discovery Models, reproduced", lead, sections, sources)
+        _write_page(args.html, "World Discovery Models, reproduced", lead, sections, sources, args.trust)
 
 
 def _title(world: str) -> str:
@@ -187,7 +190,12 @@ def _figures(rows: Rows, found: Scores) -> Iterator[tuple[str, str, Figure | Non
 
 
 def _write_page(
-    path: Path, title: str, lead: str, sections: Sequence[Section], sources: dict[str, list[tuple[Path, str]]]
+    path: Path,
+    title: str,
+    lead: str,
+    sections: Sequence[Section],
+    sources: dict[str, list[tuple[Path, str]]],
+    trust: Sequence[str],
 ) -> None:
     """Tables and figures, and a player for each of the sources that can be watched."""
     from ndigo.viewer.page import fragment, shared_code  # with what it needs of the extra `viewer`
@@ -196,7 +204,7 @@ def _write_page(
     for heading, agents in sources.items():
         for agent, label in agents:
             try:
-                subject = load_trained(agent).subject(0, label)
+                subject = load_trained(agent, trust=trust).subject(0, label)
                 recorded.setdefault(heading, []).append(record_numbered(subject, 0, 0, 1))
             except NdigoError as error:  # a run without a checkpoint, or a world without a map, still has its numbers
                 print(f"no episode of {agent}: {error}")

@@ -29,6 +29,7 @@ from ndigo.paper.plan import all_rows, departures, find_row, find_rows, listed, 
 from ndigo.paper.rows import RowFolder, load_row, ship_row
 from ndigo.paper.tables import compared_with_paper
 from ndigo.report.tables import line_of
+from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.cost import disk_bytes, known_pace, time_round
 
@@ -203,15 +204,16 @@ def _pace(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> tuple[floa
 def _close(job: Job, made: Run, rows: Path, shipped: dict[Row, RowFolder]) -> None:
     """The final evaluation, kept beside the run; a missing row goes to its place, another is compared."""
     experiment = find_experiment(job.row.experiment)
-    if not (made.path / "row").exists():
-        finish(
-            made.path / "row",
-            RunFolder(made.path),
-            made.trained(),
-            experiment.discovers,
-            episodes=plan.EPISODES,
-            keeps_agent=ships_agent(job.row),
-        )
+    with one_writer(made.path):
+        if not (made.path / "row").exists():
+            finish(
+                made.path / "row",
+                RunFolder(made.path),
+                made.trained(),
+                experiment.discovers,
+                episodes=plan.EPISODES,
+                keeps_agent=ships_agent(job.row),
+            )
     folder = load_row(made.path / "row")
     print(
         f"{job.row.name}, mean and 95% bootstrap interval over {made.config.seeds} seeds of {plan.EPISODES} episodes\n"

@@ -19,6 +19,7 @@ from rich.table import Table
 from ndigo.api import Run, as_reward, as_world, create_run, default_preset, open_run, resume
 from ndigo.config import PRESETS, Config
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.terminal.options import Trust
 from ndigo.training.cost import num_bytes
 from ndigo.training.trainer import make_trainer
 
@@ -49,6 +50,8 @@ class Arguments:
     """Also log to tensorboard, wandb, or both: tensorboard,wandb."""
     dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print the settings and sizes, and train nothing."""
+    trust: Trust = ()
+    """With --resume: run this module of yours where the run names MODULE:NAME of it; may be given again."""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
     """Every field of `ndigo.Config`, with the preset's value."""
 
@@ -70,7 +73,7 @@ def run(args: Arguments) -> int:
     logs = [name for name in args.log.split(",") if name]
     if args.resume is not None:
         _refuse_changes(args)
-        begun = open_run(args.resume)
+        begun = open_run(args.resume, trust=args.trust)
         print(_opening(begun.config, f"continued in {begun.path}"))
     else:
         if args.world is None:
@@ -86,7 +89,7 @@ def run(args: Arguments) -> int:
             return 0
         begun = create_run(**changes, preset=preset, out=args.out, logs=logs)
         print(_opening(begun.config, f"preset {preset}{found}, in {begun.path}"), flush=True)
-    return _closing(resume(begun.path, minutes=args.minutes, logs=logs))
+    return _closing(resume(begun.path, world=begun.world, reward=begun.reward, minutes=args.minutes, logs=logs))
 
 
 def _opening(config: Config, how: str) -> str:
@@ -101,7 +104,9 @@ def _closing(run: Run) -> int:
         print(f"finished at step {step:,}; see ndigo report {run.path}")
         return 0
     reason = "its minutes are over" if why == "time" else why
-    print(f"stopped at step {step:,} ({reason}) and saved; continue with ndigo train --resume {run.path}")
+    modules = dict.fromkeys(name.partition(":")[0] for name in (run.config.world, run.config.reward) if ":" in name)
+    trust = "".join(f" --trust {module.removeprefix('ideal-')}" for module in modules)
+    print(f"stopped at step {step:,} ({reason}) and saved; continue with ndigo train --resume {run.path}{trust}")
     return 0 if why == "time" else 128 + signal.Signals[why]
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import sys
 import webbrowser
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +17,11 @@ import tyro
 from ndigo.api import config_of, load_trained
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.paper.experiments import EXPERIMENTS, find_world
+from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage.agents import load_agent
 from ndigo.storage.episodes import load_episodes
 from ndigo.storage.run_folder import RunFolder
-from ndigo.terminal.options import within
+from ndigo.terminal.options import Trust, within
 from ndigo.training.trained import Trained
 from ndigo.viewer.page import pack
 from ndigo.viewer.stage import LAST_EPISODE, Company, Performer
@@ -45,6 +47,8 @@ class Arguments:
     """Where to listen; a free one where it is taken."""
     open: bool = True
     """Open the page in a browser."""
+    trust: Trust = ()
+    """Run this module of yours where the file names MODULE:NAME of it; may be given again for another."""
 
 
 def run(args: Arguments) -> None:
@@ -78,7 +82,7 @@ def has_screen() -> bool:
 
 def gather(args: Arguments) -> Company:
     """Everything that the paths name. What is named itself must load; what merely lies in a named folder may not."""
-    agents = [found for path in args.paths for found in find(path)]
+    agents = [found for path in args.paths for found in find(path, args.trust)]
     for path in args.paths:
         for agent in agents:
             if agent.path == path:
@@ -113,43 +117,43 @@ class Found:
     label: str
     world_name: str
     seeds: tuple[str, ...]
-
-    @cached_property
-    def world(self) -> World:
-        return find_world(self.world_name)
+    world: World
+    reward: IntrinsicReward
 
     @cached_property
     def trained(self) -> Trained:
-        return load_trained(self.path)
+        return load_trained(self.path, world=self.world, reward=self.reward)
 
     def subject(self, seed: int, world_name: str) -> Subject:
-        trained = dataclasses.replace(self.trained, world=find_world(world_name))
+        world = self.world if world_name == self.world_name else EXPERIMENTS[world_name].world
+        trained = dataclasses.replace(self.trained, world=world)
         subject = trained.subject(seed)
         about = subject.about | {"world": world_name, "trained_in": self.world_name}
         return dataclasses.replace(subject, about=about)
 
 
-def find(path: Path) -> list[Found]:
+def find(path: Path, trust: Sequence[str]) -> list[Found]:
     """The agents at a path: one, or all in a folder of them."""
     if not path.exists():
         raise NdigoError(f"{path} does not exist; name a run's folder, an agent's file or a recording (.npz)")
     if path.is_file() or (path / "config.json").exists():
-        return [describe(path)]
+        return [describe(path, trust)]
     inside = sorted({*path.glob("*.safetensors"), *(config.parent for config in path.glob("*/config.json"))})
     found = []
     for member in inside:
         try:
-            found.append(describe(member))
+            found.append(describe(member, trust))
         except NdigoError as error:
-            print(f"left out: {error}", file=sys.stderr)
+            print(f"{member} is left out: {error}", file=sys.stderr)
     if not found:
         raise NdigoError(f"{path} is no run and holds no agent: it has no config.json and no .safetensors")
     return found
 
 
-def describe(path: Path) -> Found:
+def describe(path: Path, trust: Sequence[str]) -> Found:
     settings = load_agent(path)[0] if path.is_file() else RunFolder.open(path).settings()
     config = config_of(settings, path)
     numbers = [settings["seed"]] if "seed" in settings else range(config.seeds)
     label = path.stem if config.reward in path.stem else f"{path.stem}: {config.reward}"
-    return Found(path, label, config.world, tuple(f"seed {n}" for n in numbers))
+    world, reward = find_world(config.world, trust=trust), make_reward(config.reward, trust=trust)
+    return Found(path, label, config.world, tuple(f"seed {n}" for n in numbers), world, reward)

@@ -1,7 +1,7 @@
 """The folder of a row: what a finished run comes to, small enough to ship.
 
     config.json        the run's own: settings, world, versions, device
-    result.json        steps, seconds, and the final greedy evaluation, per seed
+    result.json        steps, seconds, and the final greedy evaluation, per seed; the digests of the files beside it
     metrics.jsonl.gz   learning curves, thinned (`thin`)
     agent.safetensors  the median seed's agent, where it is kept
 
@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import json
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,10 @@ from typing import Any
 import numpy as np
 
 from ndigo.errors import NdigoError
-from ndigo.storage.run_folder import WriteError, make_folder, sync_folder, write_whole
+from ndigo.storage.run_folder import WriteError, make_folder, sealed_settings, sync_folder, write_whole
+from ndigo.storage.seal import BrokenSealError, seal, unseal
 
 FORMAT, VERSION = "ndigo-row", 1
-OLD_FORMAT = "ndigo-cell"  # the same under the name that rows once had
 AGENT = "agent.safetensors"
 DIGITS = 5  # that count, of every number in the thinned metrics
 
@@ -77,12 +78,11 @@ def save_row(
     shutil.rmtree(temporary, ignore_errors=True)
     make_folder(temporary)
     try:
-        write_whole(temporary / "config.json", json.dumps(settings, indent=1).encode())
-        whole = {"format": FORMAT, "version": VERSION} | _rounded(result)
-        lines_of = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in whole.items())
-        write_whole(temporary / "result.json", f"{{\n{lines_of}\n}}\n".encode())
         text = "".join(json.dumps(line) + "\n" for line in thin(lines))
-        write_whole(temporary / "metrics.jsonl.gz", gzip.compress(text.encode(), mtime=0))
+        files = {"config.json": sealed_settings(settings), "metrics.jsonl.gz": gzip.compress(text.encode(), mtime=0)}
+        for name, data in files.items():
+            write_whole(temporary / name, data)
+        write_whole(temporary / "result.json", sealed_result(result, files))
         if save_agent is not None:
             save_agent(temporary / AGENT)
         _put(temporary, path)
@@ -122,18 +122,38 @@ def is_row(path: Path) -> bool:
 def load_row(path: Path) -> RowFolder:
     """The folder's contents; what is no such folder, or damaged, is one line."""
     try:
-        settings = json.loads((path / "config.json").read_bytes())
-        result = json.loads((path / "result.json").read_bytes())
+        result = _unsealed(path / "result.json")
+        for name, digest in result["files"].items():
+            if digest != hashlib.sha256((path / name).read_bytes()).hexdigest():
+                raise NdigoError(f"row {path} is damaged ({name} is not the file that result.json was written with)")
+        settings = _unsealed(path / "config.json")
         text = gzip.decompress((path / "metrics.jsonl.gz").read_bytes()).decode()
         metrics = [json.loads(line) for line in text.splitlines()]
     except OSError as error:
         name = Path(error.filename or path).name
         raise NdigoError(f"{path} is no row, or damaged ({name}: {error.strerror or error})") from None
-    except (ValueError, EOFError, zlib.error) as error:
+    except NdigoError:
+        raise
+    except (ValueError, KeyError, EOFError, zlib.error) as error:
         raise NdigoError(f"row {path} is damaged ({error})") from None
-    if result.get("format") not in (FORMAT, OLD_FORMAT) or result.get("version") != VERSION:
+    if result.get("format") != FORMAT or result.get("version") != VERSION:
         raise NdigoError(f"{path} is of format {result.get('format')} {result.get('version')}, not {FORMAT} {VERSION}")
     return RowFolder(path, settings, result, metrics)
+
+
+def sealed_result(result: dict[str, Any], files: Mapping[str, bytes]) -> bytes:
+    """The text of result.json."""
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    whole = {"format": FORMAT, "version": VERSION} | _rounded(result) | {"files": digests}
+    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in whole.items())
+    return seal(f"{{\n{rows}\n}}".encode()) + b"\n"
+
+
+def _unsealed(path: Path) -> dict[str, Any]:
+    try:
+        return unseal(path.read_bytes().removesuffix(b"\n"))[0]
+    except BrokenSealError as error:
+        raise BrokenSealError(f"{path.name}: {error}") from None
 
 
 def _put(temporary: Path, path: Path) -> None:

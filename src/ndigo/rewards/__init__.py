@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.from_module import from_module
 from ndigo.rewards.icm import ICM
@@ -23,18 +25,19 @@ REWARDS: dict[str, IntrinsicReward] = {
 }
 
 
-def make_reward(name: str) -> IntrinsicReward:
+def make_reward(name: str, *, trust: Collection[str] | None = None) -> IntrinsicReward:
     """The reward of that name, or your own as MODULE:NAME.
 
     Besides the names of REWARDS: `ndigo-H` for any whole H of at least 1, `ig-L` for any whole L, and `ideal-NAME` for
-    any NAME whose reward reads the table of losses and nothing else.
+    any NAME whose reward reads the table of losses and nothing else. Where a file gave the name, `trust` is the modules
+    that it may name.
     """
     if name in REWARDS:
         return REWARDS[name]
     if name.startswith("ideal-"):
-        return ideal(make_reward(name.removeprefix("ideal-")))
+        return ideal(make_reward(name.removeprefix("ideal-"), trust=trust))
     if ":" in name:
-        return from_module(name, "reward", IntrinsicReward)
+        return from_module(name, "reward", IntrinsicReward, trust)
     if name.startswith("<"):
         raise NdigoError(f"reward {name} was a record made in Python; hand it over again, or train it as MODULE:NAME")
     family, _, number = name.partition("-")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import safetensors
 import safetensors.numpy
@@ -17,7 +19,13 @@ from ndigo.storage.run_folder import make_folder, write_whole
 
 def save_agent(path: Path, arrays: dict[str, np.ndarray], settings: dict[str, Any]) -> None:
     """Writes `arrays` as float16, with the settings and a digest of both in the header."""
-    half = {k: v.astype(np.float16) if v.dtype == np.float32 else v for k, v in arrays.items()}
+    refuse_non_finite(arrays, f"the agent for {path}")
+    with np.errstate(over="ignore"):  # looked for below
+        half = {k: v.astype(np.float16) if v.dtype == np.float32 else v for k, v in arrays.items()}
+    for name, array in half.items():
+        if not _is_finite(array):
+            largest = np.abs(arrays[name]).max()
+            raise NdigoError(f"{path} is not written: tensor {name} reaches {largest:.6g}, and float16 holds 65504")
     text = json.dumps(settings)
     header = {"ndigo": text, "sha256": _digest(text, half)}
     make_folder(path.parent)
@@ -38,8 +46,21 @@ def load_agent(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise NdigoError(f"{path} is a safetensors file, but not an agent of this library")
     if header.get("sha256") != _digest(header["ndigo"], half):
         raise NdigoError(f"{path} is damaged: it does not match its sha256")
+    refuse_non_finite(half, str(path))
     full = {k: v.astype(np.float32) if v.dtype == np.float16 else v for k, v in half.items()}
     return json.loads(header["ndigo"]), full
+
+
+def refuse_non_finite(arrays: Mapping[str, np.ndarray], source: str) -> None:
+    """An error that names the first tensor with a NaN or an infinity: what it measured would look like a result."""
+    for name, array in arrays.items():
+        if not _is_finite(array):
+            raise NdigoError(f"{source} cannot be used: tensor {name} holds numbers that are not finite")
+
+
+def _is_finite(array: np.ndarray) -> bool:
+    # NumPy does not count bfloat16 among its floating types, JAX does.
+    return not jnp.issubdtype(array.dtype, jnp.floating) or bool(np.isfinite(array).all())
 
 
 def _digest(text: str, arrays: dict[str, np.ndarray]) -> str:

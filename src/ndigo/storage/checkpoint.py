@@ -1,16 +1,18 @@
 """Checkpoints that are whole or absent, and that know when they are damaged.
 
     checkpoints/step_N/state.safetensors   every array of the state, by its path in the tree
-    checkpoints/step_N/manifest.json       step, sha256 of the file, fingerprint of the settings
+    checkpoints/step_N/manifest.json       step, sha256 of the state, fingerprint of the settings; sealed
 
 safetensors loads a flipped byte without a word, hence the sha256.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,6 +26,7 @@ import safetensors.numpy
 
 from ndigo.errors import NdigoError
 from ndigo.storage.run_folder import WriteError, make_folder, sync_folder, write_whole
+from ndigo.storage.seal import seal, unseal
 
 KEPT = 2  # the newest, and one to fall back on
 
@@ -68,8 +71,8 @@ def save(folder: Path, step: int, arrays: dict[str, np.ndarray], fingerprint: st
         make_folder(temporary)
         data = safetensors.numpy.save(arrays)
         write_whole(temporary / "state.safetensors", data)
-        manifest = {"step": step, "sha256": hashlib.sha256(data).hexdigest(), "fingerprint": fingerprint}
-        write_whole(temporary / "manifest.json", json.dumps(manifest, indent=1).encode())
+        manifest = {"step": step, "state": hashlib.sha256(data).hexdigest(), "fingerprint": fingerprint}
+        write_whole(temporary / "manifest.json", seal(json.dumps(manifest, indent=1).encode()) + b"\n")
         shutil.rmtree(final, ignore_errors=True)  # a damaged one of the same step
         os.replace(temporary, final)
         sync_folder(folder)
@@ -79,15 +82,23 @@ def save(folder: Path, step: int, arrays: dict[str, np.ndarray], fingerprint: st
     for old in steps(folder)[KEPT:]:
         # Renamed first: a kill in the middle leaves no folder that looks like a checkpoint.
         doomed = folder / f".step_{old}.tmp"
-        os.replace(folder / f"step_{old}", doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+        with contextlib.suppress(OSError):  # it can stay: the new one is saved
+            os.replace(folder / f"step_{old}", doomed)
+            shutil.rmtree(doomed)
     return final
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Clears what a kill left of checkpoints; no other name is ours to remove."""
+    for path in folder.glob(".step_*.tmp"):
+        if re.fullmatch(r"\.step_[0-9]+\.tmp", path.name):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def steps(folder: Path) -> list[int]:
     """The steps that have a checkpoint, newest first."""
-    found = [path.name.removeprefix("step_") for path in folder.glob("step_*") if path.is_dir()]
-    return sorted((int(name) for name in found if name.isdecimal()), reverse=True)
+    found = [path.name for path in folder.glob("step_*") if path.is_dir()]
+    return sorted((int(name[5:]) for name in found if re.fullmatch(r"step_(0|[1-9][0-9]*)", name)), reverse=True)
 
 
 def last_good(folder: Path) -> str:
@@ -116,16 +127,18 @@ def load_newest(folder: Path, fingerprint: str, warn: Callable[[str], None]) -> 
 def load(path: Path, fingerprint: str) -> dict[str, np.ndarray]:
     """The arrays of one checkpoint folder, once its sha256 and its configuration are right."""
     try:
-        manifest = json.loads((path / "manifest.json").read_bytes())
-        sha256, written_for = manifest["sha256"], manifest["fingerprint"]
+        manifest, _ = unseal((path / "manifest.json").read_bytes().removesuffix(b"\n"))
+        step, sha256, written_for = manifest["step"], manifest["state"], manifest["fingerprint"]
         data = (path / "state.safetensors").read_bytes()
     except OSError as error:
         name = Path(error.filename or path).name
         raise UnusableCheckpoint(f"checkpoint {path} is damaged ({name}: {error.strerror})") from None
     except (ValueError, KeyError, TypeError):
-        raise UnusableCheckpoint(f"checkpoint {path} is damaged (manifest.json cannot be read)") from None
+        raise UnusableCheckpoint(f"checkpoint {path} is damaged (manifest.json is not as it was written)") from None
     if hashlib.sha256(data).hexdigest() != sha256:
         raise UnusableCheckpoint(f"checkpoint {path} is damaged (state.safetensors does not match its sha256)")
+    if path.name != f"step_{step}":
+        raise UnusableCheckpoint(f"checkpoint {path} is not what its name says: it is of step {step}")
     if written_for != fingerprint:
         raise UnusableCheckpoint(f"checkpoint {path} was written by a run of another configuration")
     return safetensors.numpy.load(data)

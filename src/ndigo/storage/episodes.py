@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import zipfile
 import zlib
 from dataclasses import replace
@@ -22,6 +23,9 @@ from ndigo.storage.run_folder import make_folder, write_whole
 from ndigo.types import Episodes
 
 FORMAT, VERSION = "ndigo-episodes", 1
+LARGEST_META = 1 << 20  # bytes
+# A recording unpacks to some ten times its size; one that unpacks to far more was made to fill the memory.
+MOST_UNPACKED, ALWAYS_UNPACKED = 200, 1 << 26  # times its size; bytes
 # Every array's type, and its axes by letter: one letter has one size all over the file.
 ARRAYS: dict[str, tuple[str, str]] = {
     "walls": ("bool", "RW"),
@@ -57,23 +61,32 @@ def load_episodes(path: Path) -> Episodes:
 
 
 def read_episodes(data: bytes, source: str) -> Episodes:
-    """The episodes in a file's bytes; `source` names it in errors."""
+    """The episodes in a file's bytes; `source` names it in errors.
+
+    Every size is checked before memory is taken for it: a small file can claim, or unpack to, any size.
+    """
     if not data.startswith(b"PK"):
         raise NdigoError(f"{source} is no recording of episodes (a .npz file)")
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            if "meta" not in file:
+        with zipfile.ZipFile(io.BytesIO(data)) as file:
+            packed = {info.filename.removesuffix(".npy"): info for info in file.infolist()}
+            if "meta" not in packed:
                 raise NdigoError(f"{source} is no recording of episodes: it has no meta")
-            meta = _meta(file["meta"], source)
-            missing = sorted(set(ARRAYS) - set(file.files))
+            if packed["meta"].file_size > LARGEST_META:
+                raise NdigoError(f"{source} is damaged: its meta has {packed['meta'].file_size:,} bytes")
+            meta = _meta(_array(file, packed["meta"]), source)
+            missing = sorted(set(ARRAYS) - set(packed))
             if missing:
                 raise NdigoError(f"{source} is damaged: it lacks {', '.join(missing)}")
-            arrays = {name: file[name] for name in ARRAYS}
+            _check({name: _header(file, packed[name]) for name in ARRAYS}, meta, source)
+            size = sum(packed[name].file_size for name in ARRAYS)
+            if size > max(MOST_UNPACKED * len(data), ALWAYS_UNPACKED):
+                raise NdigoError(f"{source} is no recording: its {len(data):,} bytes unpack to {size:,}")
+            arrays = {name: _array(file, packed[name]) for name in ARRAYS}
     except NdigoError:
         raise
-    except (ValueError, OSError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error):
+    except (ValueError, OSError, EOFError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
         raise NdigoError(f"{source} is damaged") from None
-    _check(arrays, meta, source)
     return Episodes(meta=meta, **arrays)
 
 
@@ -109,6 +122,23 @@ def pack_array(array: np.ndarray) -> dict[str, Any]:
     }
 
 
+def _header(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[str, tuple[int, ...]]:
+    """An array's type and shape, once they account for all of its bytes; none of its numbers is read."""
+    with file.open(info) as stream:
+        version = np.lib.format.read_magic(stream)
+        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        shape, _, dtype = read[version](stream)
+        if math.prod(shape) * dtype.itemsize != info.file_size - stream.tell():
+            raise ValueError(f"{info.filename} is not of the size that it claims")
+    return dtype.name, shape
+
+
+def _array(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    _header(file, info)
+    with file.open(info) as stream:
+        return np.lib.format.read_array(stream, allow_pickle=False)
+
+
 def _meta(text: np.ndarray, source: str) -> dict[str, Any]:
     try:
         meta = json.loads(str(text))
@@ -121,8 +151,8 @@ def _meta(text: np.ndarray, source: str) -> dict[str, Any]:
     return meta
 
 
-def _check(arrays: dict[str, np.ndarray], meta: dict[str, Any], source: str) -> None:
-    """Every array has its type, and the axes fit each other and the meta."""
+def _check(arrays: dict[str, tuple[str, tuple[int, ...]]], meta: dict[str, Any], source: str) -> None:
+    """Every array, by type and shape, has its type, and the axes fit each other and the meta."""
     try:
         sizes = {
             "2": 2,
@@ -135,10 +165,10 @@ def _check(arrays: dict[str, np.ndarray], meta: dict[str, Any], source: str) -> 
     except (KeyError, TypeError):
         raise NdigoError(f"{source} is damaged: its meta is incomplete") from None
     for name, (dtype, axes) in ARRAYS.items():
-        array = arrays[name]
-        if array.dtype.name != dtype or array.ndim != len(axes):
-            raise NdigoError(f"{source} is damaged: {name} is {array.dtype.name}{list(array.shape)}, not {dtype}")
-        for axis, size in zip(axes, array.shape, strict=True):
+        found, shape = arrays[name]
+        if found != dtype or len(shape) != len(axes):
+            raise NdigoError(f"{source} is damaged: {name} is {found}{list(shape)}, not {dtype}")
+        for axis, size in zip(axes, shape, strict=True):
             if sizes.setdefault(axis, size) != size:
                 raise NdigoError(f"{source} is damaged: {name} has {size} where {axis} = {sizes[axis]}")
     if not sizes["E"]:

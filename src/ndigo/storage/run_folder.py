@@ -1,8 +1,9 @@
 """The run folder: the contract between training and everything that looks.
 
-    config.json     the resolved settings, the world's shapes and the versions that ran
-    metrics.jsonl   one line per chunk; every few chunks it holds an evaluation, per seed and object
+    config.json     the resolved settings, the world's shapes and the versions that ran, sealed (see `seal`)
+    metrics.jsonl   one line per chunk, a chain of seals; every few chunks with an evaluation, per seed and object
     checkpoints/    step_N/ (see `checkpoint`)
+    .lock           held by the process that writes the run (see `lock`)
 
 Files are written to a temporary name, synced and renamed, so a reader never meets half a file.
 """
@@ -12,12 +13,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ndigo.errors import NdigoError
+from ndigo.storage.seal import TAIL, seal, unseal
 
 
 class WriteError(NdigoError):
@@ -31,23 +32,28 @@ class RunFolder:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
+        self._end: tuple[int, str] | None = None  # of the metrics: their size and the last line's digest
 
     @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
     @staticmethod
+    def refuse_taken(path: str | Path) -> None:
+        """An error where no new run can begin: a run is there, or a file."""
+        path = Path(path)
+        if (path / "config.json").exists():
+            raise NdigoError(f"{path} already holds a run; continue it with --resume {path} or choose another --out")
+        if path.exists() and not path.is_dir():
+            raise NdigoError(f"{path} is a file; --out must name a folder")
+
+    @staticmethod
     def create(path: str | Path, settings: dict[str, Any]) -> RunFolder:
         """A new run; a folder that already holds one is left alone."""
+        RunFolder.refuse_taken(path)
         run = RunFolder(path)
-        if (run.path / "config.json").exists():
-            raise NdigoError(
-                f"{run.path} already holds a run; continue it with --resume {run.path} or choose another --out"
-            )
-        if run.path.exists() and not run.path.is_dir():
-            raise NdigoError(f"{run.path} is a file; --out must name a folder")
         make_folder(run.path)
-        write_whole(run.path / "config.json", json.dumps(settings, indent=1).encode())
+        write_whole(run.path / "config.json", sealed_settings(settings))
         return run
 
     @staticmethod
@@ -61,56 +67,71 @@ class RunFolder:
     def settings(self) -> dict[str, Any]:
         """The resolved settings: `config`, `world`, `reward`, `versions`, `device`."""
         try:
-            return json.loads((self.path / "config.json").read_bytes())
+            return unseal((self.path / "config.json").read_bytes().removesuffix(b"\n"))[0]
         except ValueError as error:
             raise NdigoError(f"{self.path}/config.json is damaged ({error}); the run cannot be read") from None
 
     def append(self, line: dict[str, Any]) -> None:
         """Adds one line of metrics, on disk when this returns; a disk that is full keeps no part of it."""
         path = self.path / "metrics.jsonl"
-        before = path.stat().st_size if path.exists() else 0
+        size = path.stat().st_size if path.exists() else 0
+        if self._end is None or self._end[0] != size:
+            self._end = size, ([""] + [digest for _, _, digest in self._lines()])[-1]
+        text = seal(json.dumps(line).encode(), self._end[1])
         try:
             with open(path, "ab") as file:
-                file.write(json.dumps(line).encode() + b"\n")
+                file.write(text + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             with contextlib.suppress(OSError):
-                os.truncate(path, before)
+                os.truncate(path, size)
             raise WriteError(f"cannot write {path}: {error.strerror or error}") from None
+        self._end = size + len(text) + 1, unseal(text, self._end[1])[1]
 
     def metrics(self) -> list[dict[str, Any]]:
         """Every whole line; a last line cut short by a kill is skipped."""
-        return list(self._lines())
+        return [line for _, line, _ in self._lines()]
 
     def evaluations(self) -> list[dict[str, Any]]:
-        return [line for line in self._lines() if "evaluation" in line]
+        return [line for line in self.metrics() if "evaluation" in line]
 
     def rewind(self, step: int) -> None:
         """Drops the lines after `step`: a resumed run writes them again."""
-        kept = [line for line in self._lines() if line["step"] <= step]
-        remove_unfinished(self.path)
-        write_whole(self.path / "metrics.jsonl", "".join(json.dumps(line) + "\n" for line in kept).encode())
+        kept = [text + b"\n" for text, line, _ in self._lines() if line["step"] <= step]
+        for name in ("config.json", "metrics.jsonl"):  # what a kill left; no other name is ours to remove
+            _temporary(self.path / name).unlink(missing_ok=True)
+        write_whole(self.path / "metrics.jsonl", b"".join(kept))
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
+    def _lines(self) -> Iterator[tuple[bytes, dict[str, Any], str]]:
+        """(text, line, digest) of each."""
         path = self.path / "metrics.jsonl"
         if not path.exists():
             return
-        lines = path.read_bytes().split(b"\n")
+        *whole, cut_short = path.read_bytes().split(b"\n")
+        digest = ""
+        # A line that was cut short has no seal; one with bytes after its seal was not.
+        lines = [*whole, cut_short] if TAIL.search(cut_short) else whole
         for number, text in enumerate(lines, 1):
-            if not text:
-                continue
             try:
-                yield json.loads(text)
-            except ValueError:
-                if number == len(lines):
-                    return
-                raise NdigoError(f"{path} line {number} is damaged; remove that line to read the rest") from None
+                line, digest = unseal(text, digest)
+            except ValueError as error:
+                raise NdigoError(f"{path} is damaged in line {number}: {error}, or a line before it is gone") from None
+            yield text, line, digest
+
+
+def sealed_settings(settings: dict[str, Any]) -> bytes:
+    """The text of config.json."""
+    return seal(json.dumps(settings, indent=1).encode()) + b"\n"
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.tmp")
 
 
 def write_whole(path: Path, data: bytes) -> None:
     """Writes all of `data` under `path`, or leaves what was there."""
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = _temporary(path)
     try:
         with open(temporary, "wb") as file:
             file.write(data)
@@ -129,12 +150,6 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WriteError(f"cannot make the folder {path}: {error.strerror or error}") from None
-
-
-def remove_unfinished(folder: Path) -> None:
-    """Clears the temporary files and folders that a kill left behind."""
-    for path in folder.glob(".*.tmp"):
-        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def sync_folder(path: Path) -> None:

@@ -11,13 +11,16 @@ import io
 import os
 import re
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import tyro
 
 from ndigo.errors import NdigoError, unknown_name
 
 T = TypeVar("T")
+
+# An option of every command that opens a run or an agent, each of which may be anybody's.
+Trust = Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="MODULE")]
 
 FLAG = re.compile(r"(?<![\w-])--?[a-zA-Z][\w.-]*")
 BAD_CHOICE = re.compile(

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -31,6 +32,7 @@ from ndigo.storage.run_folder import make_folder, write_whole
 from ndigo.worlds import World
 
 MOST_KEPT = 200  # programs; the oldest go
+CACHE_VARIABLES = ("JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE")
 # JAX does not promise that other versions of it will know these calls of our kernels; no other version asks for them.
 KERNELS = [export.DisabledSafetyCheck.custom_call(name) for name in ("__gpu$xla.gpu.triton", "triton_kernel_call_ffi")]
 
@@ -66,22 +68,27 @@ def kept(
         leaves, structure = jax.tree.flatten(args)
         types = [str(jax.typeof(leaf)) for leaf in leaves]
         path = folder / _digest("\n".join([*_surroundings(), name, settings, *types]).encode())
-        text = _load(path)
-        if text is None:
-            flat = jax.jit(lambda *leaves: jax.tree.leaves(function(*jax.tree.unflatten(structure, leaves))))
-            try:
-                text = export.export(flat, disabled_checks=KERNELS)(*leaves)
-            except Exception:  # what JAX cannot export it may still run; and a mistake in it will be told there
-                return plain
-            _save(path, text)
         sizes = [len(jax.tree.leaves(arg)) for arg in args]
         first = 0 if donate is None else sum(sizes[:donate])
         donated = () if donate is None else range(first, first + sizes[donate])
-        # Compiled here, for arrays wherever they are: a call's results are bound to their device and its first
-        # arguments are not, for which `jit` would compile once more.
-        run = jax.jit(text.call, donate_argnums=tuple(donated), compiler_options=compiler_options)
-        run = run.lower(*leaves).compile()
-        return lambda *args: jax.tree.unflatten(jax.tree.structure(like(*args)), run(*jax.tree.leaves(args)))
+
+        def compiled(text: export.Exported) -> Callable[..., Any]:
+            # Compiled here, for arrays wherever they are: a call's results are bound to their device and its first
+            # arguments are not, for which `jit` would compile once more.
+            run = jax.jit(text.call, donate_argnums=tuple(donated), compiler_options=compiler_options)
+            run = run.lower(*leaves).compile()
+            return lambda *args: jax.tree.unflatten(jax.tree.structure(like(*args)), run(*jax.tree.leaves(args)))
+
+        if (text := _load(path)) is not None:
+            with contextlib.suppress(Exception):  # no program of ours, whatever its digest says: made anew
+                return compiled(text)
+        flat = jax.jit(lambda *leaves: jax.tree.leaves(function(*jax.tree.unflatten(structure, leaves))))
+        try:
+            text = export.export(flat, disabled_checks=KERNELS)(*leaves)
+        except Exception:  # what JAX cannot export it may still run; and a mistake in it will be told there
+            return plain
+        _save(path, text)
+        return compiled(text)
 
     def call(*args: Any) -> Any:
         nonlocal program
@@ -97,7 +104,9 @@ def _surroundings() -> list[str]:
     root = Path(ndigo.__file__).parent
     sources = [f"{path.relative_to(root)} {_digest(path.read_bytes())}" for path in sorted(root.rglob("*.py"))]
     versions = [f"{package} {version(package)}" for package in ("jax", "jaxlib", "numpy", "equinox", "optax")]
-    variables = [f"{name}={os.environ[name]}" for name in sorted(os.environ) if name.startswith("JAX_")]
+    # Not where programs are kept: they are the same after a move.
+    names = [n for n in sorted(os.environ) if n.startswith("JAX_") and not n.startswith(CACHE_VARIABLES)]
+    variables = [f"{name}={os.environ[name]}" for name in names]
     return [*sources, *versions, *variables, platform.python_version(), jax.devices()[0].device_kind]
 
 
@@ -105,12 +114,17 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _bound(path: Path, data: bytes) -> bytes:
+    """The digest of a program under its key, so that another's file in its place is no match."""
+    return _digest(path.name.encode() + b"\n" + data).encode()
+
+
 def _load(path: Path) -> export.Exported | None:
     try:
         digest, _, data = path.read_bytes().partition(b"\n")
         # JAX reads a program's text only when it compiles it: a damaged one would be found out too late.
-        return export.deserialize(bytearray(data)) if digest == _digest(data).encode() else None
-    except OSError:
+        return export.deserialize(bytearray(data)) if digest == _bound(path, data) else None
+    except Exception:  # a file that is no program can fail anywhere in JAX's reader
         return None
 
 
@@ -120,7 +134,8 @@ def _save(path: Path, text: export.Exported) -> None:
         make_folder(path.parent)
         own = path.with_name(f"{path.name}-{os.getpid()}")  # others may be writing the same one
         data = bytes(text.serialize())
-        write_whole(own, _digest(data).encode() + b"\n" + data)
+        write_whole(own, _bound(path, data) + b"\n" + data)
         own.replace(path)
-        for old in sorted(path.parent.iterdir(), key=lambda p: p.stat().st_mtime)[:-MOST_KEPT]:
+        ours = [p for p in path.parent.iterdir() if re.fullmatch(r"[0-9a-f]{64}(-[0-9]+)?", p.name)]
+        for old in sorted(ours, key=lambda p: p.stat().st_mtime)[:-MOST_KEPT]:
             old.unlink(missing_ok=True)

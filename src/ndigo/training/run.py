@@ -25,7 +25,9 @@ from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint
-from ndigo.storage.run_folder import RunFolder, remove_unfinished
+from ndigo.storage.agents import refuse_non_finite
+from ndigo.storage.lock import one_writer
+from ndigo.storage.run_folder import RunFolder
 from ndigo.training.divergence import DivergedError, refuse_bad_numbers, refuse_bad_weights
 from ndigo.training.learner import Numbers
 from ndigo.training.logs import open_logs, scalars
@@ -46,7 +48,9 @@ class Outcome:
 def new_run(path: Path, config: Config, world: World, reward: IntrinsicReward) -> RunFolder:
     """The folder of a run that has not begun; settings that cannot be trained leave no folder."""
     jax.eval_shape(make_trainer(config, world, reward).init, jax.random.key(0))
-    return RunFolder.create(path, settings_of(config, world, reward))
+    RunFolder.refuse_taken(path)
+    with one_writer(path):
+        return RunFolder.create(path, settings_of(config, world, reward))
 
 
 def settings_of(config: Config, world: World, reward: IntrinsicReward) -> dict[str, Any]:
@@ -86,10 +90,15 @@ def continue_run(
     mark = checkpoint.fingerprint(settings["config"])
     trainer = make_trainer(config, world, reward)
     clock = Clock(minutes)
-    state, step, clock.seconds_before = restore(folder, trainer, config, mark, console)
-    if step >= config.learner_steps:
-        return Outcome(step=step, why="finished")
+
+    def warn(text: str) -> None:
+        console.print(text, soft_wrap=True, markup=False, highlight=False)
+
     with ExitStack() as stack:
+        stack.enter_context(one_writer(folder.path, warn))
+        state, step, clock.seconds_before = restore(folder, trainer, config, mark, warn)
+        if step >= config.learner_steps:
+            return Outcome(step=step, why="finished")
         sinks = [stack.enter_context(log) for log in open_logs(logs, folder.path, settings, step)]
         progress = stack.enter_context(TrainingProgress(console, settings["world"], config, minutes))
         signals = stack.enter_context(stop_signals(progress.say))
@@ -147,15 +156,23 @@ class Clock:
 
 
 def restore(
-    folder: RunFolder, trainer: Trainer, config: Config, mark: str, console: Console
+    folder: RunFolder, trainer: Trainer, config: Config, mark: str, warn: Callable[[str], None]
 ) -> tuple[TrainState, int, float]:
     """The newest good state, its step and the seconds spent on it; a fresh state for a new run."""
     key = jax.random.key(config.seed)
-    remove_unfinished(folder.checkpoints)
+    checkpoint.remove_unfinished(folder.checkpoints)
     if not checkpoint.steps(folder.checkpoints):
+        # A second line is written when the first one's checkpoint is on disk.
+        if len(lines := folder.metrics()) > 1:
+            raise NdigoError(
+                f"{folder.path} has metrics up to step {lines[-1]['step']} but no checkpoint to go on from: "
+                f"put {folder.checkpoints} back, or begin a run in another folder"
+            )
         folder.rewind(0)
         return trainer.init(key), 0, 0.0
-    step, arrays = checkpoint.load_newest(folder.checkpoints, mark, lambda text: console.print(text, soft_wrap=True))
+    step, arrays = checkpoint.load_newest(folder.checkpoints, mark, warn)
+    learned = {name: array for name, array in arrays.items() if name.startswith(".learner")}
+    refuse_non_finite(learned, f"the checkpoint of step {step} in {folder.path}")
     state = checkpoint.into_tree(arrays, jax.eval_shape(trainer.init, key), f"checkpoint step_{step}")
     folder.rewind(step)
     lines = folder.metrics()

@@ -17,7 +17,7 @@ from ndigo.errors import NdigoError
 from ndigo.evaluation.tracking import Tracking
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint
-from ndigo.storage.agents import load_agent, save_agent
+from ndigo.storage.agents import load_agent, refuse_non_finite, save_agent
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.agent import Agent
 from ndigo.training.learner import Params, make_learner
@@ -108,6 +108,7 @@ def from_run(folder: RunFolder, config: Config, world: World, reward: IntrinsicR
     step, arrays = checkpoint.load_newest(folder.checkpoints, mark, lambda text: print(text, file=sys.stderr))
     prefix = ".learner.params"
     params = {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
+    refuse_non_finite(params, f"the checkpoint of step {step} in {folder.path}")
     init = make_learner(config, world, reward).init
     like = jax.eval_shape(jax.vmap(init), jax.random.split(jax.random.key(0), config.seeds)).params
     tree = checkpoint.into_tree(params, like, f"run {folder.path}")

@@ -1,5 +1,7 @@
 """The paper's five experiments, one file each, and worlds by any of their names."""
 
+from collections.abc import Collection
+
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.from_module import from_module
 from ndigo.paper.experiment import EXPERIMENTS, Experiment, Row, experiment_of, find_experiment, register
@@ -10,13 +12,14 @@ for module in (exp1, exp2, exp3, exp4, exp5):
     register(module.EXPERIMENT)
 
 
-def find_world(name: str, **options) -> World:
+def find_world(name: str, *, trust: Collection[str] | None = None, **options) -> World:
     """The world of that name, of the experiment of that name, or your own as MODULE:NAME.
 
-    Options are those of `make_world`; a world of your own comes as its module makes it.
+    Options are those of `make_world`; a world of your own comes as its module makes it. Where a file gave the name,
+    `trust` is the modules that it may name.
     """
     if ":" in name:
-        return from_module(name, "world", World)
+        return from_module(name, "world", World, trust)
     if name.startswith("<"):
         raise NdigoError(f"world {name} was a record made in Python; hand it over again, or train it as MODULE:NAME")
     if name in EXPERIMENTS:

@@ -1,0 +1,131 @@
+"""One bit flipped in each kind of file: it is named, or it changes nothing.
+
+`make faults` runs all of it; `make test` a share.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from made_up_rows import make_up
+
+from ndigo.errors import NdigoError
+from ndigo.paper.experiments import Row
+from ndigo.paper.rows import load_row
+from ndigo.storage import checkpoint
+from ndigo.storage.agents import load_agent
+from ndigo.storage.episodes import load_episodes, save_episodes
+from ndigo.storage.run_folder import RunFolder
+from ndigo.training import programs
+from ndigo.training.programs import kept
+
+IS_WHOLE = os.environ.get("NDIGO_FAULTS") == "all"
+FLIPS = 40 if IS_WHOLE else 8  # of each kind of file
+PROGRAM = "kept program"
+
+
+@pytest.fixture(scope="module")
+def kinds(finished, recorded, tmp_path_factory) -> dict[str, tuple[Path, Callable[[], Any]]]:
+    """Each kind of file, and what reads it."""
+    root = tmp_path_factory.mktemp("files")
+    shutil.copytree(finished.path, root / "run")
+    run, step = RunFolder(root / "run"), root / "run" / "checkpoints" / "step_20"
+    mark = checkpoint.fingerprint(run.settings()["config"])
+    agent = finished.export_agent(root / "agent.safetensors")
+    row = make_up(root, Row("exp1", "pe"), lambda metric, name: 7.0).path
+    save_episodes(root / "episodes.npz", recorded)
+
+    def read_row() -> Any:
+        found = load_row(row)
+        return found.settings, found.result, found.metrics
+
+    def read_state() -> Any:
+        return checkpoint.load(step, mark)
+
+    return {
+        "config.json of a run": (run.path / "config.json", run.settings),
+        "metrics.jsonl": (run.path / "metrics.jsonl", run.metrics),
+        "manifest.json": (step / "manifest.json", read_state),
+        "state.safetensors": (step / "state.safetensors", read_state),
+        "agent.safetensors": (agent, lambda: load_agent(agent)),
+        "result.json": (row / "result.json", read_row),
+        "config.json of a row": (row / "config.json", read_row),
+        "metrics.jsonl.gz": (row / "metrics.jsonl.gz", read_row),
+        "episodes.npz": (root / "episodes.npz", lambda: dataclasses.asdict(load_episodes(root / "episodes.npz"))),
+    }
+
+
+def is_equal(one: Any, other: Any) -> bool:
+    return jax.tree.structure(one) == jax.tree.structure(other) and all(
+        np.array_equal(a, b) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    )
+
+
+def flipped(data: bytes, rng: random.Random) -> bytes:
+    damaged = bytearray(data)
+    damaged[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    return bytes(damaged)
+
+
+def tell(capsys: pytest.CaptureFixture[str], name: str, count: Counter[str]) -> None:
+    with capsys.disabled():
+        if IS_WHOLE:
+            print(f"\nflips in {name}: {dict(count)}")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("config.json of a run", "metrics.jsonl", "manifest.json", "state.safetensors", "agent.safetensors"),
+        *("result.json", "config.json of a row", "metrics.jsonl.gz", "episodes.npz"),
+    ],
+)
+def test_a_flipped_bit_is_named_or_changes_nothing(name, kinds, capsys):
+    rng, count = random.Random(name), Counter[str]()
+    path, read = kinds[name]
+    whole, expected = path.read_bytes(), read()
+    for _ in range(FLIPS):
+        path.write_bytes(flipped(whole, rng))
+        try:
+            count["without effect" if is_equal(read(), expected) else "silent"] += 1
+        except NdigoError as error:
+            is_named = path.name in str(error) or path.parent.name in str(error)
+            count["named" if is_named else "not named"] += 1
+    path.write_bytes(whole)
+    tell(capsys, name, count)
+    # A zip holds dates and attributes that nobody reads.
+    assert count["named"] == FLIPS - (count["without effect"] if name == "episodes.npz" else 0)
+
+
+def test_a_flipped_bit_in_a_kept_program_has_it_made_anew(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(programs, "by_source", lambda: tmp_path)
+    traced, count, rng = [0], Counter[str](), random.Random(PROGRAM)
+
+    def double(x: jax.Array) -> jax.Array:
+        traced[0] += 1
+        return 2 * x
+
+    def run() -> int:
+        return int(kept("double", double, "settings", lambda x: x)(jnp.int32(21)))
+
+    assert run() == 42
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    for _ in range(FLIPS):
+        before = traced[0]
+        path.write_bytes(flipped(whole, rng))
+        assert run() == 42
+        count["made anew" if traced[0] > before else "run as it was"] += 1
+    tell(capsys, PROGRAM, count)
+    assert count == {"made anew": FLIPS}

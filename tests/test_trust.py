@@ -1,0 +1,124 @@
+"""A file never decides what code runs: what it names as MODULE:NAME is loaded on the user's word alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tiny_runs import change_settings
+
+import ndigo
+from ndigo.cli import main
+from ndigo.errors import NdigoError
+from ndigo.storage.agents import load_agent, save_agent
+
+AGENTS = Path(__file__).parent.parent / "results" / "agents"
+PLANTED = "from pathlib import Path\nPath('{mark}').touch()\n"
+
+
+@pytest.fixture
+def mark(tmp_path, monkeypatch) -> Iterator[Path]:
+    """Is there once planted.py in the working folder has been run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    mark = tmp_path / "was-run"
+    (tmp_path / "planted.py").write_text(PLANTED.format(mark=mark) + "from ndigo.worlds import make_world\n")
+    with open(tmp_path / "planted.py", "a") as file:
+        file.write("world = make_world('fixed_and_noise')\nfrom ndigo.rewards import make_reward\n")
+        file.write("reward = make_reward('ndigo-4')\n")
+    yield mark
+    sys.modules.pop("planted", None)
+
+
+def planted(path: Path, **names: str) -> Path:
+    """A shipped agent whose settings name something else."""
+    settings, arrays = load_agent(AGENTS / "exp1-ndigo-4.safetensors")
+    settings["config"] |= names
+    save_agent(path, arrays, settings)
+    return path
+
+
+def refused(words: list[str], capsys) -> str:
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err
+
+
+@pytest.mark.parametrize(
+    "names", [{"world": "planted:world"}, {"reward": "planted:reward"}, {"reward": "ideal-planted:reward"}]
+)
+@pytest.mark.parametrize("command", ["evaluate", "audit", "view", "export"])
+def test_an_agents_file_that_names_a_module_is_refused_unless_it_is_trusted(command, names, mark, tmp_path, capsys):
+    agent = planted(tmp_path / "agent.safetensors", **names)
+    more = {"export": ["--gif", "a.gif"], "view": ["--no-open"]}.get(command, [])
+    err = refused([command, str(agent), *more], capsys)
+    assert "is named by a file" in err
+    assert "add --trust planted (in Python trust=['planted'], or hand over the record)" in err
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("world", ["os:abort", "code:interact", "sys:exit"])
+def test_a_function_of_pythons_own_is_not_called(world, mark, tmp_path, capsys):
+    agent = planted(tmp_path / "agent.safetensors", world=world)
+    assert "is named by a file" in refused(["evaluate", str(agent), "--trust", "planted"], capsys)
+
+
+def test_with_the_users_word_it_is_loaded(mark, tmp_path, capsys):
+    agent = planted(tmp_path / "agent.safetensors", world="planted:world")
+    assert main(["evaluate", str(agent), "--episodes", "2", "--json", "--trust", "planted"]) == 0
+    assert json.loads(capsys.readouterr().out)["reward"] == "ndigo-4"
+    assert mark.exists()
+
+
+def test_in_python_the_record_or_the_modules_name_is_the_users_word(mark, tmp_path):
+    agent = planted(tmp_path / "agent.safetensors", world="planted:world")
+    with pytest.raises(NdigoError, match="is named by a file"):
+        ndigo.load(agent)
+    ndigo.load(agent, world=ndigo.EXPERIMENTS["exp1"].world)
+    assert not mark.exists()
+    ndigo.load(agent, trust=["planted"])
+    assert mark.exists()
+
+
+def test_what_lies_in_a_folder_that_is_viewed_is_left_out_and_named(mark, tmp_path, capsys):
+    from ndigo.commands.view import find
+
+    planted(tmp_path / "agents" / "one.safetensors", world="planted:world")
+    shutil.copy(AGENTS / "exp1-ndigo-4.safetensors", tmp_path / "agents" / "two.safetensors")
+    assert [agent.path.name for agent in find(tmp_path / "agents", ())] == ["two.safetensors"]
+    err = capsys.readouterr().err
+    assert err.startswith(f"{tmp_path}/agents/one.safetensors is left out: world 'planted:world' is named by a file")
+    assert not mark.exists()
+    assert len(find(tmp_path / "agents", ("planted",))) == 2
+
+
+@pytest.mark.parametrize("words", [["train", "--resume", "run"], ["evaluate", "run"], ["view", "run", "--no-open"]])
+def test_a_run_that_names_a_module_is_refused(words, mark, finished, tmp_path, capsys):
+    shutil.copytree(finished.path, tmp_path / "run")
+    change_settings(tmp_path / "run", "custom_world:world", "planted:world")
+    assert "add --trust planted" in refused(words, capsys)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("how", [["-m", "ndigo"], ["-c", "from ndigo.cli import main; main()"]])
+def test_a_file_in_the_working_folder_is_not_imported_in_place_of_a_package(how, tmp_path):
+    for name in ("numpy", "tyro", "rich"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name} of the working folder')")
+    result = subprocess.run([sys.executable, *how, "worlds", "exp1"], cwd=tmp_path, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_the_working_folder_goes_to_the_end_of_the_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["/installed"])
+    (tmp_path / "mine.py").write_text("from ndigo.worlds import make_world\nworld = make_world('maze')\n")
+    sys.modules.pop("mine", None)
+    assert ndigo.api.as_world("mine:world").name == "maze"
+    assert sys.path == ["/installed", str(tmp_path)]
