@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "studies"
 
 
-@pytest.mark.parametrize(("study", "num_tables"), [("first-recipe", 2), ("two-cores", 2), ("first-maze", 1)])
+@pytest.mark.parametrize(
+    ("study", "num_tables"), [("first-recipe", 2), ("two-cores", 2), ("first-maze", 1), ("recipe", 1)]
+)
 def test_the_tables_of_a_study_are_what_its_files_say(study, num_tables, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["table.py"])
     runpy.run_path(str(STUDIES / study / "table.py"), run_name="__main__")

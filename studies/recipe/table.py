@@ -1,0 +1,109 @@
+"""Prints the study's table and draws its figure: `python studies/recipe/table.py [--figure figure.png]`.
+
+`--gather FOLDER` first puts what `run.py` has kept there into runs.jsonl.gz.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ndigo.paper.experiments import EXPERIMENTS, Row
+from ndigo.paper.measured import Measured, measured
+from ndigo.paper.rows import RowFolder, load_row
+from ndigo.paper.scores import bounds
+
+RUNS = Path(__file__).with_name("runs.jsonl.gz")
+ORDER = ("exp1", "exp2", "exp3", "exp5")
+WINDOWS = {"w100-16k": "windows of 100", "w400-16k": "windows of 400", "w100-32k": "windows of 100, 32,000 steps"}
+
+
+def read_runs() -> dict[str, dict[str, Measured]]:
+    """Candidate with its steps -> experiment -> what it came to."""
+    found: dict[str, dict[str, Measured]] = {}
+    with gzip.open(RUNS, "rt") as file:
+        for run in map(json.loads, file):
+            candidate, experiment = run["name"].rsplit("-", 1)
+            row = Row(experiment, run["settings"]["config"]["reward"])
+            folder = RowFolder(RUNS.parent, run["settings"], run["result"], run["metrics"])
+            found.setdefault(candidate, {})[experiment] = measured(row, folder)
+    return found
+
+
+def seed_scores(run: Measured, experiment: str) -> np.ndarray:
+    """[S], each between 0 and 1: the rule's second step."""
+    between = bounds(EXPERIMENTS[experiment])
+    parts = [(run.per_seed(*what) - low) / (high - low) for what, (low, high) in between.items()]
+    return np.clip(parts, 0, 1).mean(axis=0)
+
+
+def second_worst(scores: np.ndarray) -> float:
+    return float(np.sort(scores)[1])
+
+
+def table(runs: dict[str, dict[str, Measured]]) -> list[str]:
+    lines = ["| candidate | " + " | ".join(ORDER) + " | mean | minutes per run |", "|---|" + "--:|" * (len(ORDER) + 2)]
+    whole = {name: by for name, by in runs.items() if set(by) == set(ORDER)}
+    scores = {name: [second_worst(seed_scores(by[e], e)) for e in ORDER] for name, by in whole.items()}
+    for name in sorted(scores, key=lambda name: -np.mean(scores[name])):
+        minutes = np.mean([run.minutes for run in whole[name].values()])
+        cells = [f"{x:.2f}" for x in (*scores[name], np.mean(scores[name]))]
+        lines.append(f"| {name} | " + " | ".join([*cells, f"{minutes:.1f}"]) + " |")
+    return lines
+
+
+def draw(runs: dict[str, dict[str, Measured]], path: Path) -> None:
+    """Left, Experiment 1's loss and visits along the way; right, its loss by steps since the object was last seen."""
+    figure = Figure(figsize=(10, 3.2), layout="constrained")
+    along, visits, memory = figure.subplots(1, 3)
+    for name, label in WINDOWS.items():
+        run = runs[name]["exp1"]
+        fixed = run.objects.index("fixed")
+        line = along.plot(run.steps, run.discovery_curve().mean(axis=0), label=label)[0]
+        visits.plot(run.steps, run.curves["visits"][:, :, fixed].mean(axis=1), color=line.get_color())
+        loss, steps = run.tracking_loss[:, fixed], run.tracking_steps[:, fixed]
+        for seed in loss:
+            memory.plot(seed, color=line.get_color(), linewidth=0.6, alpha=0.4)
+        memory.plot((loss * steps).sum(axis=0) / steps.sum(axis=0), color=line.get_color(), linewidth=2)
+    along.set(xlabel="learner steps", ylabel="discovery loss, nats", ylim=(0, None))
+    visits.set(xlabel="learner steps", ylabel="steps with the object in view", ylim=(0, 400))
+    memory.set(xlabel="steps since last seen", ylabel="discovery loss, nats", ylim=(0, None))
+    for axis in (along, visits, memory):
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.legend(*along.get_legend_handles_labels(), loc="outside upper center", ncols=len(WINDOWS), frameon=False)
+    figure.savefig(path, dpi=130)
+
+
+def gather(folder: Path) -> None:
+    """Adds the runs kept in `folder`, in place of any of the same name."""
+    known = {}
+    if RUNS.exists():
+        with gzip.open(RUNS, "rt") as file:
+            known = {run["name"]: run for run in map(json.loads, file)}
+    for path in sorted(folder.iterdir()):
+        row = load_row(path)
+        known[path.name] = {"name": path.name, "settings": row.settings, "result": row.result, "metrics": row.metrics}
+    text = "".join(json.dumps(known[name]) + "\n" for name in sorted(known))
+    RUNS.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gather", type=Path)
+    parser.add_argument("--figure", type=Path)
+    args = parser.parse_args()
+    if args.gather is not None:
+        gather(args.gather)
+    runs = read_runs()
+    print("\n".join(table(runs)))
+    if args.figure is not None:
+        draw(runs, args.figure)
+
+
+if __name__ == "__main__":
+    main()
