@@ -81,12 +81,12 @@ trainer.time = types.SimpleNamespace(sleep=sleep)
 
 
 def test_a_third_signal_ends_a_chunk_that_would_take_hours(tmp_path):
-    """One round of a million updates: Python waits for the device, and must hear the signals meanwhile.
+    """One round of a hundred thousand large updates: Python waits for the device, and must hear the signals meanwhile.
 
     Each is sent when the one before has been told: two at once would be handed over as one.
     """
     run = tmp_path / "run"
-    flags = [*FLAGS, "--updates-per-round", "1000000", "--learner-steps", "1000000"]
+    flags = [*FLAGS, "--updates-per-round", "100000", "--learner-steps", "100000", "--batch", "64"]
     process = start("train", WORLD, *flags, "--reward", "ndigo-1", "--out", str(run), first=SAY_WHEN_WAITING)
     assert process.stdout is not None
     for expected in ("waiting", "SIGINT: finishing this chunk", "SIGINT: still finishing this chunk"):
