@@ -68,6 +68,15 @@ def test_settings_cannot_change_during_a_run():
     ("change", "message"),
     [
         ({"batch": 0}, "batch 0: must be at least 1"),
+        ({"batch": 2.5}, "batch 2.5: must be a whole number"),
+        ({"batch": True}, "batch True: must be a whole number"),
+        ({"belief_size": 10**20}, "belief_size 100000000000000000000: must be at most 65536"),
+        ({"learner_steps": 2**31}, "learner_steps 2147483648: must be at most 2147483647"),
+        ({"seed": -1}, "seed -1: must be at least 0"),
+        ({"seed": 2**32}, "seed 4294967296: must be at most 4294967295"),
+        ({"world": 5}, "world 5: must be text"),
+        ({"reward": None}, "reward None: must be text"),
+        ({"gamma": "high"}, "gamma 'high': must be a number"),
         ({"num_ahead": -1}, "num_ahead -1: must be at least 1"),
         ({"model_rate": 0.0}, "model_rate 0.0: a learning rate must be above 0"),
         ({"model_rate": float("inf")}, "model_rate inf: a learning rate must be above 0, and finite"),
@@ -84,9 +93,9 @@ def test_impossible_setting_is_one_clear_error(change, message):
         preset("cpu", **change)
 
 
-def test_any_seed_may_be_given():
+def test_seeds_are_those_of_a_key_of_32_bits():
     assert Config(seed=0).seed == 0
-    assert Config(seed=-3).seed == -3
+    assert Config(seed=2**32 - 1).seed == 2**32 - 1
 
 
 def test_unknown_preset_and_setting_name_the_nearest():

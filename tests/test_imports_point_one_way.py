@@ -22,20 +22,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluation": BASE | SIBLINGS | {"oracle"},
     "oracle": BASE | {"worlds"},
     "report": BASE | {"worlds", "storage", "terminal"},
-    "watching": LOOKED_AT,
+    "watching": LOOKED_AT | {"report"},
     "audit": LOOKED_AT | {"report"},
     "training": TRAINED,
     "paper": TRAINED | {"report"},
     "interop": BASE | {"worlds", "paper"},
     "viewer": LOOKED_AT | {"terminal", "report", "watching"},
-    "api": TRAINED | {"paper"},
-    "commands": TRAINED | {"paper", "audit", "interop", "report", "viewer", "api", "terminal"},
+    "gate": TRAINED,
+    "api": TRAINED | {"paper", "gate"},
+    "commands": TRAINED | {"gate", "paper", "audit", "interop", "report", "viewer", "api", "terminal"},
     "cli": BASE | {"commands", "terminal"},
     "__main__": {"cli"},
     "__init__": BASE | SIBLINGS | {"paper", "api"},
 }
-# The world that makes it, what evaluates with it, and what draws it on a screen. No learner.
-MAY_READ_TRUTH = {"worlds", "evaluation", "oracle", "interop", "commands", "viewer", "watching", "audit"}
+# The world that makes it, what tries it, what evaluates with it, and what draws it on a screen. No learner.
+MAY_READ_TRUTH = {"worlds", "gate", "evaluation", "oracle", "interop", "commands", "viewer", "watching", "audit"}
 
 
 def sources() -> list[tuple[str, Path, ast.Module]]:

@@ -18,9 +18,10 @@ import jax
 from rich.console import Console
 
 from ndigo.compile_cache import keep_compiled_programs
-from ndigo.config import Config
+from ndigo.config import Config, check_minutes
 from ndigo.config import preset as config_of_preset
 from ndigo.errors import NdigoError
+from ndigo.gate import check_records
 from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
 from ndigo.storage.agents import load_agent
@@ -31,6 +32,8 @@ from ndigo.training.run import Outcome, continue_run, new_run
 from ndigo.training.trained import Trained, from_file, from_run
 from ndigo.training.trainer import Evaluation
 from ndigo.worlds import World
+
+LONGEST_NAME = 100  # of a part of a path; file systems end at 255 bytes
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,7 @@ def train(
     again by handing over the same records. Without a `preset` it is `gpu` where JAX finds one, else `cpu`.
     Ctrl-C finishes the chunk and saves: look at `run.outcome`, continue with `resume(run.path)`.
     """
+    check_minutes(minutes)
     run = create_run(world, reward, preset=preset, out=out, logs=logs, **changes)
     return resume(run.path, world=run.world, reward=run.reward, minutes=minutes, logs=logs, quiet=quiet)
 
@@ -99,6 +103,7 @@ def create_run(
     names = {"world": name_of(world), "reward": name_of(reward)}
     config = config_of_preset(preset or default_preset(), **names, **changes)
     run = Run(Path(out) if out else default_path(config), config, as_world(world), as_reward(reward))
+    check_records(run.config, run.world, run.reward)
     new_run(run.path, run.config, run.world, run.reward)
     return run
 
@@ -123,7 +128,7 @@ def resume(
         run.reward,
         minutes=minutes,
         logs=logs,
-        console=Console(quiet=quiet),
+        console=Console(quiet=quiet, markup=False, emoji=False),
     )
     return dataclasses.replace(run, outcome=outcome)
 
@@ -137,8 +142,7 @@ def open_run(
 ) -> Run:
     """A run on disk, as it stands."""
     config = config_of(RunFolder.open(path).settings(), path)
-    world, reward = world or find_world(config.world, trust=trust), reward or make_reward(config.reward, trust=trust)
-    return Run(Path(path), config, world, reward)
+    return Run(Path(path), config, *_records(config, world, reward, trust))
 
 
 def load(
@@ -166,8 +170,17 @@ def load_trained(
     if path.is_dir():
         return open_run(path, world=world, reward=reward, trust=trust).trained()
     config = config_of(load_agent(path)[0], path)
-    world, reward = world or find_world(config.world, trust=trust), reward or make_reward(config.reward, trust=trust)
-    return from_file(path, config, world, reward)
+    return from_file(path, config, *_records(config, world, reward, trust))
+
+
+def _records(
+    config: Config, world: World | None, reward: IntrinsicReward | None, trust: Collection[str]
+) -> tuple[World, IntrinsicReward]:
+    """The records handed over, else those that the settings name; what is not ours is tried first."""
+    named = dataclasses.replace(config, world=name_of(world or config.world), reward=name_of(reward or config.reward))
+    found = world or find_world(config.world, trust=trust), reward or make_reward(config.reward, trust=trust)
+    check_records(named, *found)
+    return found
 
 
 def default_preset() -> str:
@@ -192,10 +205,14 @@ def name_of(record: str | World | IntrinsicReward) -> str:
 
 def default_path(config: Config) -> Path:
     """runs/WORLD-REWARD-TIME, not yet taken."""
-    names = re.sub(r"[^\w.]+", "-", f"{config.world}-{config.reward}").strip("-")
-    stem = f"{names}-{time.strftime('%Y%m%d-%H%M%S')}"
+    stem = f"{file_name(f'{config.world}-{config.reward}')}-{time.strftime('%Y%m%d-%H%M%S')}"
     candidates = [Path("runs") / stem, *(Path("runs") / f"{stem}-{i}" for i in range(2, 1000))]
     return next(path for path in candidates if not path.exists())
+
+
+def file_name(name: str) -> str:
+    """The part of a file's name that stands for a world or a run: letters, digits, dots and dashes, not too long."""
+    return re.sub(r"[^\w.]+", "-", name).strip("-.")[:LONGEST_NAME]
 
 
 def config_of(settings: dict[str, Any], path: str | Path) -> Config:

@@ -13,6 +13,24 @@ from dataclasses import dataclass
 from ndigo.errors import NdigoError, unknown_name
 
 PRECISIONS = ("bfloat16", "float32")
+LAST_SEED = 2**32 - 1  # JAX's keys are made of 32 bits
+LARGEST = 2**31 - 1  # of any count: the device counts in 32 bits
+LONGEST_HORIZON = 1000  # K, and any reward's own horizon
+SIZES = ("belief_size", "num_filters", "num_features", "predictor_hidden", "head_hidden", "probe_hidden")
+# The largest that can be meant; what is below may still not fit the machine.
+LARGEST_OF = {
+    **dict.fromkeys(SIZES, 65_536),
+    **dict.fromkeys(("batch", "actors", "evaluation_episodes", "updates_per_round", "rounds_per_chunk"), 100_000),
+    "seeds": 10_000,
+    "num_ahead": LONGEST_HORIZON,
+}
+TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "float | None": ((int, float, type(None)), "a number"),
+    "str": ((str,), "text"),
+}
+MOST_MINUTES = 1_000_000  # two years
 
 
 @dataclass(frozen=True)
@@ -99,10 +117,14 @@ class Config:
     """Greedy episodes of an evaluation, for each seed (paper's are not said)."""
 
     def __post_init__(self) -> None:
-        counts = [field.name for field in dataclasses.fields(self) if field.type == "int" and field.name != "seed"]
-        for name in counts:
-            if getattr(self, name) < 1:
-                raise NdigoError(f"{name} {getattr(self, name)}: must be at least 1")
+        for field in dataclasses.fields(Config):
+            value, (types, what) = getattr(self, field.name), TYPES[str(field.type)]
+            if isinstance(value, bool) or not isinstance(value, types):
+                raise NdigoError(f"{field.name} {value!r}: must be {what}")
+            low, high = (0, LAST_SEED) if field.name == "seed" else (1, LARGEST_OF.get(field.name, LARGEST))
+            if field.type == "int" and not low <= value <= high:
+                limit = f"at least {low}" if value < low else f"at most {high}"
+                raise NdigoError(f"{field.name} {value}: must be {limit}")
         for name in ("model_rate", "agent_rate", "probe_rate"):
             if not 0 < getattr(self, name) < math.inf:
                 raise NdigoError(f"{name} {getattr(self, name)}: a learning rate must be above 0, and finite")
@@ -160,6 +182,12 @@ PRESETS: dict[str, Config] = {
         rounds_per_chunk=2,
     ),
 }
+
+
+def check_minutes(minutes: float | None) -> None:
+    """None is no limit."""
+    if minutes is not None and not 0 < minutes <= MOST_MINUTES:
+        raise NdigoError(f"--minutes {minutes}: must be above 0, and at most {MOST_MINUTES}")
 
 
 def preset(name: str, **changes: object) -> Config:

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+import errno
+import os
+import sys
+import sysconfig
+import traceback
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+LINES_OF_ERROR = 12  # of a foreign error's own text; JAX's can be pages
 
 
 class NdigoError(ValueError):
@@ -20,6 +30,16 @@ class StoppedNow(KeyboardInterrupt):
         self.exit_code = 128 + number
 
 
+class FailedError(NdigoError):
+    """What was asked for is right, and the machine cannot do it."""
+
+    exit_code = 1
+
+
+class UserCodeError(NdigoError):
+    """A user's own code raised: its error is the cause, and `traceback_of` it the part worth reading."""
+
+
 def unknown_name(what: str, name: object, known: Iterable[str]) -> NdigoError:
     """The error for a name that is in no registry: lists the known ones and the nearest.
 
@@ -30,3 +50,69 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> NdigoError:
     nearest = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
     hint = f" (nearest: {nearest[0]})" if nearest else ""
     return NdigoError(f"unknown {what} {str(name)!r}; known: {', '.join(names)}{hint}")
+
+
+@contextlib.contextmanager
+def running(what: str) -> Iterator[None]:
+    """Around a call of a user's own code: whatever it raises becomes an error that says whose it is."""
+    try:
+        yield
+    except (NdigoError, KeyboardInterrupt):
+        raise
+    except SystemExit as error:
+        raise UserCodeError(f"{what} called sys.exit({error.code!r}); code that is imported must return") from error
+    except BaseException as error:
+        raise UserCodeError(f"{what} raised {first_line(error)}") from error
+
+
+def explained(error: Exception) -> NdigoError | None:
+    """What a user reads in place of a traceback of ours; None for a mistake of ours, which must show itself."""
+    if isinstance(error, NdigoError):
+        return error
+    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
+        return FailedError(
+            f"out of memory ({first_line(error)}); lower replay_steps, actors, batch, seeds or the number of episodes"
+        )
+    if isinstance(error, OSError) and (error.filename is not None or error.errno in DISK_ERRORS):
+        kind = FailedError if error.errno in DISK_ERRORS else NdigoError
+        where = "the output" if error.filename is None else os.fsdecode(error.filename)
+        return kind(f"{where}: {error.strerror or first_line(error)}")
+    if isinstance(error, UnicodeEncodeError):
+        return NdigoError(f"{error.object[error.start : error.end]!r} cannot be written: it is no character")
+    if any(_is_users(frame.filename) for frame in traceback.extract_tb(error.__traceback__)):
+        told = UserCodeError(f"your code raised {first_line(error)}")
+        told.__cause__ = error
+        return told
+    return None
+
+
+def first_line(error: BaseException) -> str:
+    """`KeyError: 'door'`: what an error is and the first line of what it says."""
+    text = str(error).strip().split("\n")[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def traceback_of(error: BaseException) -> str:
+    """An error's traceback without the frames of this package and of the machinery it runs on; "" where none is left.
+
+    A mistake of syntax has no frame of its own, but says where it stands.
+    """
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)]
+    if not frames and not isinstance(error, SyntaxError):
+        return ""
+    text = "".join(traceback.format_exception_only(error)).split("\n--------------------")[0]
+    said = "\n".join(text.rstrip().split("\n")[:LINES_OF_ERROR])
+    return "".join(["Your code, most recent call last:\n", *traceback.format_list(frames), said])
+
+
+def _is_users(filename: str) -> bool:
+    """True for a file that is neither ours nor of any installed package."""
+    installed = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
+    return not (_is_machinery(filename) or filename.startswith("<") or set(installed) & set(Path(filename).parents))
+
+
+def _is_machinery(filename: str) -> bool:
+    loaded = [sys.modules.get(name) for name in ("ndigo", "jax", "equinox", "importlib")]
+    folders = [Path(module.__file__).parent for module in loaded if module is not None and module.__file__]
+    path = Path(filename)
+    return filename.startswith("<frozen") or filename == contextlib.__file__ or any(f in path.parents for f in folders)

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from ndigo.errors import NdigoError
+
 if TYPE_CHECKING:
     from ndigo.types import Truth
     from ndigo.worlds.grid_world import Grid
@@ -51,6 +53,6 @@ class World:
 
     def __post_init__(self) -> None:
         if len(self.channels) != self.shape[-1]:
-            raise ValueError(f"world {self.name}: {len(self.channels)} channels for shape {self.shape}")
+            raise NdigoError(f"world {self.name}: {len(self.channels)} channels for shape {self.shape}")
         if self.truth is not None and self.map_shape is None:
-            raise ValueError(f"world {self.name}: a world with truth needs a map_shape")
+            raise NdigoError(f"world {self.name}: a world with truth needs a map_shape")

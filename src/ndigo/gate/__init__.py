@@ -1,0 +1,29 @@
+"""The gate: a world or a reward that is not ours is tried before a run begins, and refused in one line if it is wrong.
+
+What JAX would find itself is said here with the function's name; what it would not find (truth outside the map, pay
+that does not add up) would train, and could look perfect. Registered worlds and rewards pass the gate in the tests.
+"""
+
+from __future__ import annotations
+
+from ndigo.config import Config
+from ndigo.gate.reward import check_reward
+from ndigo.gate.world import check_world
+from ndigo.rewards import IntrinsicReward
+from ndigo.worlds import World
+
+
+def check_records(config: Config, world: World, reward: IntrinsicReward) -> None:
+    """Tries the records that the settings do not name as ours."""
+    if is_own(config.world):
+        check_world(world)
+    if is_own(config.reward):
+        check_reward(reward, world, config)
+
+
+def is_own(name: str) -> bool:
+    """True for the user's own: MODULE:NAME, or <NAME> for a record made in Python."""
+    return ":" in name or name.startswith("<")
+
+
+__all__ = ["check_records", "check_reward", "check_world", "is_own"]

@@ -1,0 +1,145 @@
+"""A reward against its record: what its functions return, and whether what it pays of sampled frames adds up.
+
+It is paid inside the learner's own loss, as in training: on the tables of a fresh model, over windows of
+sampled episodes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ndigo.config import Config
+from ndigo.errors import NdigoError, running
+from ndigo.gate.shapes import once, require_array, require_record, require_same, returned
+from ndigo.gate.world import EPISODES, KEPT, MOST_STEPS, Sample, sample
+from ndigo.rewards import IntrinsicReward
+from ndigo.training.learner import Params, make_learner
+from ndigo.types import Paid, Window
+from ndigo.worlds import World
+
+TOLERANCE = 1e-3  # of the sum over channels, as a share of the largest pay: sums in bfloat16 are no closer
+
+
+@lru_cache(maxsize=KEPT)
+def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
+    """An error in one line where a function of the reward does not return what the record says."""
+    _check_record(reward)
+    whose = f"reward {reward.name}:"
+    T = min(config.window, world.num_steps, MOST_STEPS)
+    caught: list[Paid] = []
+
+    def pay(*args: Any) -> Paid:
+        with running(f"{whose} pay"):
+            paid = reward.pay(*args)
+        _check_types(whose, paid, T, len(world.channels))
+        caught.append(paid)
+        return paid
+
+    learner = make_learner(config, world, dataclasses.replace(reward, pay=pay))
+    with running(f"{whose} init or remember"):
+        state = jax.eval_shape(learner.init, jax.random.key(0))
+    step = jax.ShapeDtypeStruct((), jnp.int32)
+    after = returned(f"{whose} after_update", reward.after_update, state.memory, state.params.model, step)
+    require_same(f"{whose} after_update", after, state.memory, "what remember returned")
+
+    def play(key: Any, params: Params, window: Window) -> Paid:
+        """The loss of the window, of which only what was paid on the way is kept."""
+        own = reward.init(key, params.model)
+        learner.loss(
+            dataclasses.replace(params, reward=own), params.q, reward.remember(params.model), window, jnp.int32(0)
+        )
+        return caught[-1]
+
+    # To compile the networks' own init would take longer than all else.
+    params = jax.tree.map(_small, dataclasses.replace(state.params, reward=None))
+    with running(f"{whose} pay"):
+        paid = jax.device_get(once(play)(jax.random.key(0), params, _window(reward, world, T, state)))
+    _check_values(whose, paid)
+
+
+def _small(leaf: jax.ShapeDtypeStruct) -> np.ndarray:
+    """Weights of a fresh network, or close to it."""
+    return np.random.default_rng(0).normal(0, 0.05, leaf.shape).astype(leaf.dtype)
+
+
+def _check_record(reward: IntrinsicReward) -> None:
+    whose = f"reward {reward.name}:"
+    if not isinstance(reward.name, str) or not reward.name:
+        raise NdigoError(f"a reward's name is {reward.name!r}, expected text")
+    if isinstance(reward.num_ahead, bool) or not isinstance(reward.num_ahead, int) or reward.num_ahead < 1:
+        raise NdigoError(f"{whose} num_ahead is {reward.num_ahead!r}, expected a whole number of at least 1")
+    for field in ("pay", "init", "remember", "after_update"):
+        if not callable(getattr(reward, field)):
+            raise NdigoError(f"{whose} {field} is {getattr(reward, field)!r}, expected a function")
+
+
+def _check_types(whose: str, paid: Any, T: int, C: int) -> None:
+    require_record(f"{whose} pay", paid, Paid)
+    require_array(f"{whose} pay's r_t", paid.r_t, (T, EPISODES), "floating")
+    if paid.r_tc is not None:
+        require_array(f"{whose} pay's r_tc", paid.r_tc, (T, EPISODES, C), "floating")
+    require_array(f"{whose} pay's is_known", paid.is_known, (T, EPISODES), "bool")
+    require_array(f"{whose} pay's loss", paid.loss, (), "floating")
+
+
+def _check_values(whose: str, paid: Paid) -> None:
+    r_t, known = np.asarray(paid.r_t, np.float64), np.asarray(paid.is_known)
+    if not np.isfinite(paid.loss):
+        raise NdigoError(f"{whose} pay's loss is {float(paid.loss)}, expected a finite number")
+    if not np.isfinite(r_t[known]).all():
+        t = int((known & ~np.isfinite(r_t)).any(axis=1).argmax())
+        raise NdigoError(f"{whose} pay's r_t is not finite at step {t} of a fresh model, expected finite numbers")
+    if paid.r_tc is None:
+        return
+    r_tc = np.asarray(paid.r_tc, np.float64)
+    off = np.abs(r_tc.sum(axis=-1) - r_t)[known]
+    scale = max(np.abs(r_t[known]).max(initial=0.0), np.abs(r_tc[known]).max(initial=0.0))
+    if not (off <= TOLERANCE * scale + 1e-6).all():
+        worst = int(np.argmax(np.where(np.isfinite(off), off, np.inf)))
+        ours, theirs = r_tc.sum(axis=-1)[known][worst], r_t[known][worst]
+        raise NdigoError(f"{whose} pay's r_tc sums to {ours:.4g} where r_t is {theirs:.4g}, expected the same sum")
+
+
+def _window(reward: IntrinsicReward, world: World, T: int, state: Any) -> Window:
+    """The first T steps of sampled episodes, as the learner reads them from the replay."""
+    episodes = sample(world)
+    a_t = jnp.asarray(episodes.a_t[:, :T].swapaxes(0, 1), jnp.int32)
+    o_t = jnp.asarray(episodes.o_t[:, : T + 1].swapaxes(0, 1))
+    num_objects = 0 if state.params.probe is None else len(world.objects)
+    nothing = jnp.zeros((EPISODES, state.params.q.core.size))
+    return Window(
+        o_t=o_t,
+        a_tm1=jnp.concatenate([jnp.zeros_like(a_t[:1]), a_t]),
+        a_t=a_t,
+        mu_t=jnp.full(a_t.shape, 1 / world.num_actions),
+        belief=nothing,
+        q_state=nothing,
+        start=jnp.zeros(EPISODES, jnp.int32),
+        cells=jnp.zeros((T + 1, EPISODES, num_objects), jnp.int32),
+        r_tc=None if reward.on_episode is None else _judged(reward, world, episodes)[:T],
+    )
+
+
+def _judged(reward: IntrinsicReward, world: World, episodes: Sample) -> Array:
+    """What `on_episode` makes of each episode, [S, B, C]."""
+    whose = f"reward {reward.name}: on_episode"
+    assert reward.on_episode is not None
+    with running(whose):
+        judge = reward.on_episode(world)
+    if not callable(judge):
+        raise NdigoError(f"{whose} returned {type(judge).__name__}, expected a function of (a_t, o_t)")
+    a_t, o_t = jnp.asarray(episodes.a_t, jnp.int32), jnp.asarray(episodes.o_t)
+    found = returned(f"{whose}'s function", judge, a_t[0], o_t[0])
+    require_array(f"{whose}'s function", found, (a_t.shape[1], len(world.channels)), "floating")
+    with running(f"{whose}'s function"):
+        r_tc = once(jax.vmap(judge, out_axes=1))(a_t, o_t)
+    if not np.isfinite(r_tc).all():
+        raise NdigoError(f"{whose}'s function returned numbers that are not finite")
+    return r_tc

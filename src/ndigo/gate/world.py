@@ -1,0 +1,134 @@
+"""A world against its record: what its functions return, and the ranges of what they return in a sampled episode."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ndigo.errors import NdigoError, running, unknown_name
+from ndigo.gate.frames import KINDS, check_frames
+from ndigo.gate.shapes import once, require_array, require_record, require_same, returned
+from ndigo.types import Truth
+from ndigo.worlds import Channel, World
+
+EPISODES = 2  # that are sampled
+MOST_STEPS = 1000  # of each
+KEPT = 32  # what was tried and found right: a run that is begun and continued asks twice
+
+
+class Sample(NamedTuple):
+    """The first steps of a random walker's episodes."""
+
+    o_t: np.ndarray  # [E, T+1, V, V, C]
+    a_t: np.ndarray  # [E, T]
+    truth: Truth | None  # each field [E, T+1, ...]
+
+
+@lru_cache(maxsize=KEPT)
+def check_world(world: World) -> None:
+    """An error in one line where a function of the world does not return what the record says."""
+    _check_record(world)
+    whose = f"world {world.name}:"
+    key, a_t = jax.random.key(0), jnp.int32(0)
+    state = returned(f"{whose} reset", world.reset, key)
+    after = returned(f"{whose} step", world.step, key, state, a_t)
+    require_same(f"{whose} step", after, state, "what reset returned")
+    frame = returned(f"{whose} observe", world.observe, state)
+    require_array(f"{whose} observe", frame, world.shape, jnp.uint8)
+    if world.truth is not None:
+        _check_truth_types(world, returned(f"{whose} truth", world.truth, state))
+    o_t, _, truth = sample(world)
+    for episode in o_t:
+        check_frames(f"{whose} observe", episode, world.channels)
+    if truth is not None:
+        _check_inside(world, truth)
+
+
+@lru_cache(maxsize=KEPT)
+def sample(world: World) -> Sample:
+    """Episodes of uniform actions."""
+    S = min(world.num_steps, MOST_STEPS)
+
+    def look(state: Any) -> Any:
+        return world.observe(state), None if world.truth is None else world.truth(state)
+
+    def play(key: Any) -> Any:
+        key_reset, key_world, key_action = jax.random.split(key, 3)
+        a_t = jax.random.randint(key_action, (S,), 0, world.num_actions)
+
+        def body(state: Any, step: Any) -> Any:
+            return world.step(step[0], state, step[1]), look(state)
+
+        last, before = lax.scan(body, world.reset(key_reset), (jax.random.split(key_world, S), a_t))
+        return jax.tree.map(lambda x, end: jnp.concatenate([x, end[None]]), before, look(last)), a_t
+
+    keys = jax.random.split(jax.random.key(0), EPISODES)
+    with running(f"world {world.name}: an episode of it"):
+        (o_t, truth), a_t = jax.device_get(once(jax.vmap(play))(keys))
+    return Sample(o_t, a_t, truth)
+
+
+def _check_record(world: World) -> None:
+    """What the record says of itself: its types, counts and names."""
+    whose = f"world {world.name}:"
+    if not isinstance(world.name, str) or not world.name:
+        raise NdigoError(f"a world's name is {world.name!r}, expected text")
+    if not (_are_counts(world.shape, 3) and world.shape[0] == world.shape[1]):
+        raise NdigoError(f"{whose} shape is {world.shape!r}, expected three whole numbers (V, V, C)")
+    for channel in world.channels:
+        if not isinstance(channel, Channel):
+            raise NdigoError(f"{whose} channels has a {type(channel).__name__}, expected Channel records")
+        if channel.kind not in KINDS:
+            raise unknown_name(f"kind of channel {channel.name!r} of world {world.name}", channel.kind, KINDS)
+    if not _are_counts((world.num_steps,), 1):
+        raise NdigoError(f"{whose} num_steps is {world.num_steps!r}, expected a whole number of at least 1")
+    if world.map_shape is not None and not _are_counts(world.map_shape, 2):
+        raise NdigoError(f"{whose} map_shape is {world.map_shape!r}, expected rows and columns, each at least 1")
+    for field in ("actions", "objects"):
+        names = getattr(world, field)
+        if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+            raise NdigoError(f"{whose} {field} is {names!r}, expected a tuple of names")
+    if not world.actions:
+        raise NdigoError(f"{whose} actions is empty, expected the name of at least one")
+    for field in ("reset", "step", "observe"):
+        if not callable(getattr(world, field)):
+            raise NdigoError(f"{whose} {field} is {getattr(world, field)!r}, expected a function")
+
+
+def _check_truth_types(world: World, truth: Any) -> None:
+    whose, N = f"world {world.name}: truth", len(world.objects)
+    require_record(whose, truth, Truth)
+    named = f": the world names {N} objects ({', '.join(world.objects)})" if N else ": the world names no objects"
+    require_array(f"{whose}.agent", truth.agent, (2,), "integer")
+    require_array(f"{whose}.objects", truth.objects, (N, 2), "integer", named)
+    require_array(f"{whose}.agent_room", truth.agent_room, (), "integer")
+    require_array(f"{whose}.object_rooms", truth.object_rooms, (N,), "integer", named)
+
+
+def _check_inside(world: World, truth: Truth) -> None:
+    """Truth's cells, [E, T+1, 2] for the agent and [E, T+1, N, 2] for the objects, lie in the map."""
+    assert world.map_shape is not None
+    places = {"the agent": np.asarray(truth.agent)}
+    places |= {f"object {name!r}": np.asarray(truth.objects)[:, :, i] for i, name in enumerate(world.objects)}
+    for who, cells in places.items():
+        is_out = ((cells < 0) | (cells >= np.array(world.map_shape))).any(axis=-1)
+        if is_out.any():
+            episode, t = np.argwhere(is_out)[0]
+            (row, col), (rows, cols) = cells[episode, t], world.map_shape
+            raise NdigoError(
+                f"world {world.name}: truth put {who} at row {row}, column {col} in frame {t}, "
+                f"expected inside the map of {rows} rows and {cols} columns"
+            )
+
+
+def _are_counts(values: Any, number: int) -> bool:
+    return (
+        isinstance(values, tuple)
+        and len(values) == number
+        and all(isinstance(n, int) and not isinstance(n, bool) and n >= 1 for n in values)
+    )

@@ -1,0 +1,82 @@
+"""Worlds and rewards with a mistake in them are refused before a run begins; ours, and right ones, are not."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import pytest
+from tiny_runs import TINY
+
+import ndigo
+from faults import wrong_records as wrong
+from ndigo.errors import NdigoError, UserCodeError, traceback_of
+from ndigo.gate import check_reward, check_world
+
+IS_WHOLE = os.environ.get("NDIGO_FAULTS") == "all"
+REWARDS = sorted(ndigo.REWARDS) if IS_WHOLE else ["icm", "ideal-pe", "ndigo-4", "pg"]
+CONFIG = ndigo.Config(**{name: value for name, value in TINY.items() if name != "preset"}, precision="float32")
+
+
+def test_there_are_forty():
+    assert len(wrong.WORLDS) + len(wrong.REWARDS) == 40
+
+
+def test_what_is_right_passes():
+    check_world(wrong.RIGHT)
+    check_world(dataclasses.replace(wrong.RIGHT, truth=None, objects=(), map_shape=None))
+    check_reward(wrong.RIGHT_REWARD, wrong.RIGHT, CONFIG)
+
+
+@pytest.mark.parametrize("name", wrong.WORLDS)
+def test_a_wrong_world_is_refused_in_one_line(name):
+    changes, says = wrong.WORLDS[name]
+    with pytest.raises(NdigoError) as refused:
+        check_world(dataclasses.replace(wrong.RIGHT, **changes))
+    assert says in str(refused.value)
+    assert "mine" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", wrong.REWARDS)
+def test_a_wrong_reward_is_refused_in_one_line(name):
+    reward, says = wrong.REWARDS[name]
+    with pytest.raises(NdigoError) as refused:
+        check_reward(reward, wrong.RIGHT, CONFIG)
+    assert str(refused.value).startswith("reward mine: ")
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ndigo.EXPERIMENTS)
+def test_our_worlds_pass(name):
+    check_world(ndigo.EXPERIMENTS[name].world)
+
+
+@pytest.mark.parametrize("name", REWARDS)
+def test_our_rewards_pass(name):
+    check_reward(ndigo.REWARDS[name], ndigo.EXPERIMENTS["exp1"].world, dataclasses.replace(CONFIG, reward=name))
+
+
+def test_a_wrong_record_leaves_no_folder_and_is_refused_wherever_it_is_handed_in(tmp_path, finished):
+    outside = dataclasses.replace(wrong.RIGHT, **wrong.WORLDS["objects far outside"][0])
+    with pytest.raises(NdigoError, match="truth put object 'thing' at row 10"):
+        ndigo.train(outside, "ndigo-1", out=tmp_path / "run", **TINY)
+    with pytest.raises(NdigoError, match="sums to"):
+        ndigo.train(wrong.RIGHT, wrong.REWARDS["a thousandfold split"][0], out=tmp_path / "run", **TINY)
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(NdigoError, match="truth put object 'thing' at row 10"):
+        ndigo.load(finished.path, world=outside)
+    with pytest.raises(NdigoError, match="truth put object 'thing' at row 10"):
+        ndigo.resume(finished.path, world=outside)
+
+
+def test_an_error_of_the_users_code_has_its_frames_and_none_of_ours():
+    with pytest.raises(UserCodeError) as refused:
+        check_world(dataclasses.replace(wrong.RIGHT, reset=wrong.WORLDS["reset raises"][0]["reset"]))
+    assert refused.value.__cause__ is not None
+    text = traceback_of(refused.value.__cause__)
+    assert text.count("File ") == 1
+    assert str(Path(wrong.__file__)) in text
+    assert text.endswith("KeyError: 'door'")
