@@ -84,11 +84,11 @@ def company(shipped: Subject, idler: Subject) -> Company:
 
 
 @contextmanager
-def serving(company: Company | None, recording: bytes | None = None, port: int = 0) -> Iterator[str]:
+def serving(company: Company | None, recording: bytes | None = None, port: int = 0, **limits: int) -> Iterator[str]:
     """A server in a thread; gives its address, and stops it."""
     listener = bind("127.0.0.1", port)
     port = listener.getsockname()[1]
-    server = make_server(make_app(company, recording, "127.0.0.1", port))
+    server = make_server(make_app(company, recording, "127.0.0.1", port, **limits))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

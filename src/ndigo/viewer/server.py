@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+import logging
 import socket
 import sys
 from typing import Any
@@ -22,15 +23,30 @@ try:
     from starlette.responses import Response
     from starlette.routing import Route, WebSocketRoute
     from starlette.websockets import WebSocket, WebSocketDisconnect
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
 except ImportError as error:
     raise NdigoError(f"the viewer needs {error.name}: pip install ndigo[viewer]") from None
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 LARGEST_MESSAGE = 1 << 17  # bytes; a page that comes back sends all its moves
 SHUTDOWN_SECONDS = 1
+REQUEST_SECONDS = 10  # from the first byte of a request to the end of its headers
+MOST_SESSIONS = 32  # pages played at once: each keeps all the frames of its episode
+TOO_MANY, NOT_TEXT, TOO_DEEP = 1013, 1003, 1007  # codes of closing
+BROKEN = {1002: "a frame that is none", 1007: "text that is not UTF-8", 1009: "a message that is too large"}
 
 
-def make_app(company: Company | None, recording: bytes | None, host: str, port: int) -> App:
+class BadMessage(Exception):
+    """What no page sends; the connection that brought it is closed with this code."""
+
+    def __init__(self, code: int, what: str):
+        super().__init__(what)
+        self.code = code
+
+
+def make_app(
+    company: Company | None, recording: bytes | None, host: str, port: int, most_sessions: int = MOST_SESSIONS
+) -> App:
     """Serves live sessions of a company, or one recording. Files are read now: no request's path reaches the disk."""
     files = {path.name: (path.read_bytes(), TYPES[path.suffix]) for path in STATIC.iterdir()}
     page, kind = files["index.html"]
@@ -38,6 +54,7 @@ def make_app(company: Company | None, recording: bytes | None, host: str, port: 
         page = page.replace(b'data-ndigo="live"', b'data-ndigo="served"')
         files["recording"] = (recording, "application/gzip")
     files[""] = (page, kind)
+    num_sessions = 0
 
     async def file(request: Request) -> Response:
         found = files.get(request.path_params.get("name", ""))
@@ -46,15 +63,27 @@ def make_app(company: Company | None, recording: bytes | None, host: str, port: 
         return Response(found[0], media_type=found[1])
 
     async def session(websocket: WebSocket) -> None:
+        nonlocal num_sessions
         assert company is not None
         await websocket.accept()
-        await websocket.send_text(json.dumps({"type": "hello", "catalogue": company.catalogue()}))
-        stage = Stage(company)
+        if num_sessions >= most_sessions:
+            told = f"{most_sessions} pages are open, and that is all; close one, then load this one again"
+            await websocket.send_text(json.dumps({"type": "full", "message": told}))
+            return await websocket.close(TOO_MANY)
+        num_sessions += 1
         try:
+            await websocket.send_text(json.dumps({"type": "hello", "catalogue": company.catalogue()}))
+            stage = Stage(company)
             while True:
-                await websocket.send_text(await _answer(stage, await websocket.receive_text()))
-        except WebSocketDisconnect:
-            pass
+                await websocket.send_text(await _answer(stage, await _text(websocket)))
+        except WebSocketDisconnect as end:
+            if end.code in BROKEN:
+                _log(BROKEN[end.code])
+        except BadMessage as error:
+            _log(str(error))
+            await websocket.close(error.code)
+        finally:
+            num_sessions -= 1
 
     routes: list[Any] = [Route("/{name}", file), Route("/", file)]
     if company is not None:
@@ -62,11 +91,28 @@ def make_app(company: Company | None, recording: bytes | None, host: str, port: 
     return guarded(Starlette(routes=routes), host, port)
 
 
+async def _text(websocket: WebSocket) -> str:
+    """The next message."""
+    message = await websocket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1005), message.get("reason"))
+    if message.get("text") is None:
+        raise BadMessage(NOT_TEXT, "a message that is not text")
+    return message["text"]
+
+
+def _log(what: str) -> None:
+    print(f"a page's connection is closed: it sent {what}", file=sys.stderr, flush=True)
+
+
 async def _answer(stage: Stage, text: str) -> str:
     """The reply to one message, worked out beside the event loop."""
     number = None
     try:
-        message = json.loads(text)
+        try:
+            message = json.loads(text)
+        except RecursionError:
+            raise BadMessage(TOO_DEEP, "JSON that is nested too deep") from None
         number = message.get("n") if isinstance(message, dict) else None
         reply = await asyncio.to_thread(stage.answer, message)
     except (NdigoError, ValueError, TypeError) as error:  # what a page may get wrong
@@ -78,8 +124,8 @@ def bind(host: str, port: int) -> socket.socket:
     """A listening socket; where the port is taken, one on a free port, and a line that says so."""
     try:
         family, kind, protocol, _, _ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    except OSError as error:
-        raise NdigoError(f"--host {host}: {error.strerror or error}") from None
+    except (OSError, UnicodeError) as error:  # UnicodeError: no host can have such a name
+        raise NdigoError(f"--host {host}: {getattr(error, 'strerror', None) or error}") from None
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -97,9 +143,48 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
+class PunctualProtocol(AutoHTTPProtocol):
+    """HTTP in which a request that is begun has to be said in time; uvicorn would wait for ever."""
+
+    seconds: float = REQUEST_SECONDS
+    deadline: asyncio.TimerHandle | None = None
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport
+    cycle: Any  # of the newest request; None before the first
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.deadline = self.loop.call_later(self.seconds, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        is_ours = self.transport.get_protocol() is self  # else it is a websocket by now
+        is_waiting = is_ours and (self.cycle is None or self.cycle.response_complete)
+        if is_waiting and self.deadline is None:
+            self.deadline = self.loop.call_later(self.seconds, self.transport.close)
+        elif not is_waiting:
+            self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _stop_waiting(self) -> None:
+        if self.deadline is not None:
+            self.deadline.cancel()
+            self.deadline = None
+
+
+def _is_worth_telling(record: logging.LogRecord) -> bool:
+    """False for uvicorn's traceback of text that is not UTF-8: `_log` says it in a line."""
+    return not (record.exc_info and isinstance(record.exc_info[1], UnicodeDecodeError))
+
+
 def make_server(app: App) -> uvicorn.Server:
+    logging.getLogger("uvicorn.error").addFilter(_is_worth_telling)
     config = uvicorn.Config(
         app,
+        http=PunctualProtocol,
         log_config=None,
         access_log=False,
         server_header=False,

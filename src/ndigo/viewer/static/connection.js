@@ -5,9 +5,9 @@ const LONGEST_WAIT = 8000;
 
 /**
  * `onhello(message)` hears the server's first word on every connection, `onstate(text)` what to show of its state: ""
- * when all is well.
+ * when all is well, `onfull(text)` why the server has no place for one more page.
  */
-export function connect(url, { onhello, onstate }) {
+export function connect(url, { onhello, onstate, onfull }) {
   const waiting = new Map(); // number of a request -> how to answer it
   let socket = null;
   let number = 0;
@@ -28,6 +28,7 @@ export function connect(url, { onhello, onstate }) {
       onstate("");
       return onhello(message);
     }
+    if (message.type === "full") return onfull(message.message);
     const answer = waiting.get(message.n);
     waiting.delete(message.n);
     if (message.type === "refused") answer?.reject(new Error(message.message));

@@ -22,8 +22,8 @@ export function liveSource(url) {
   let moves = []; // {t, action} or {t, drop: [object, row, col]}, in order
   let epoch = 0; // answers to questions of an earlier one come too late
   let inFlight = 0;
-  let greet;
-  let hello = new Promise((resolve) => (greet = resolve)); // the next time that the server is there
+  let greet, turnAway;
+  let hello = new Promise((resolve, reject) => ([greet, turnAway] = [resolve, reject])); // the next time it is there
 
   const source = {
     isLive: true,
@@ -48,6 +48,7 @@ export function liveSource(url) {
       source.onhello();
     },
     onstate: (text) => source.onstate(text),
+    onfull: (text) => (source.catalogue ? source.onstate(text) : turnAway(new Error(text))),
   });
 
   const newest = () => episodes[0].length - 1;
