@@ -139,7 +139,8 @@ def test_an_experiments_own_record_and_reward_keep_their_names(tmp_path):
         ),
         ("custom_world:NUM_DOORS", r"^world 'custom_world:NUM_DOORS': expected a World record, got int$"),
         ("exp9", r"^unknown world or experiment 'exp9'"),
-        (":world", r"^world ':world': cannot import"),
+        (":world", r"^world ':world': '' is no module's name; write MODULE:NAME$"),
+        ("..:world", r"^world '..:world': '..' is no module's name; write MODULE:NAME$"),
     ],
 )
 def test_a_world_that_is_not_there_is_one_line(world, message, tmp_path):

@@ -19,7 +19,7 @@ from typing import NoReturn
 from ndigo import __version__
 from ndigo.commands import COMMANDS
 from ndigo.compile_cache import keep_compiled_programs
-from ndigo.errors import NdigoError, StoppedNow, unknown_name
+from ndigo.errors import StoppedNow, UserCodeError, explained, traceback_of, unknown_name
 from ndigo.from_module import working_folder_last
 
 INTERRUPTED, READER_GONE = 130, 141
@@ -53,18 +53,27 @@ def _outcome(words: list[str], *, is_command: bool) -> int:
     try:
         code = _run(words, is_command)
         sys.stdout.flush()  # here, where a reader that has gone away is still ours to handle
-    except NdigoError as error:
-        print("ndigo:", " ".join(str(error).split()), file=sys.stderr)
-        return error.exit_code
     except KeyboardInterrupt as stop:
         return stop.exit_code if isinstance(stop, StoppedNow) else INTERRUPTED
-    except OSError as error:
+    except Exception as error:
         # `ndigo ... | head`, or a closed terminal; a file's error says which file.
-        if error.errno not in (errno.EPIPE, errno.EIO) or error.filename is not None:
-            raise
+        is_reader_gone = isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.EIO) and not error.filename
+        if not is_reader_gone:
+            return _tell(error)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where it is flushed once more on the way out
         return READER_GONE
     return code
+
+
+def _tell(error: Exception) -> int:
+    """The error as one line, after the frames of a user's own code where it is theirs; a mistake of ours is raised."""
+    told = explained(error)
+    if told is None:
+        raise error
+    if isinstance(told, UserCodeError) and told.__cause__ is not None and (frames := traceback_of(told.__cause__)):
+        print(frames, file=sys.stderr)
+    print("ndigo:", " ".join(str(told).split()), file=sys.stderr)
+    return told.exit_code
 
 
 def _leave(code: int) -> NoReturn:

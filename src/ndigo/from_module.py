@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection
 from typing import Any, TypeVar
 
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, UserCodeError, running
 
 T = TypeVar("T")
 
@@ -24,6 +24,8 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
     `trust` is None where the user has named `spec`, else the modules that a file may name.
     """
     module_name, _, attribute = spec.partition(":")
+    if not all(part.isidentifier() for part in module_name.split(".")):
+        raise NdigoError(f"{what} {spec!r}: {module_name!r} is no module's name; write MODULE:NAME")
     if trust is not None and module_name not in trust:
         raise NdigoError(
             f"{what} {spec!r} is named by a file, and to load it runs the module {module_name!r}: if you trust that, "
@@ -31,10 +33,13 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
         )
     working_folder_last()
     try:
-        module = importlib.import_module(module_name)
-    except (ImportError, ValueError) as error:  # ValueError: an empty module name
+        with running(f"{what} {spec!r}: module {module_name}"):
+            module = importlib.import_module(module_name)
+    except UserCodeError as error:
+        if not isinstance(error.__cause__, ModuleNotFoundError):
+            raise
         hint = "run from the folder it lies in, or name that in PYTHONPATH"
-        raise NdigoError(f"{what} {spec!r}: cannot import {module_name!r} ({error}); {hint}") from None
+        raise NdigoError(f"{what} {spec!r}: cannot import {module_name!r} ({error.__cause__}); {hint}") from None
     if not hasattr(module, attribute):
         where = getattr(module, "__file__", None) or "built in"
         raise NdigoError(f"{what} {spec!r}: module {module_name} ({where}) has no {attribute!r}")
@@ -47,7 +52,8 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
             raise NdigoError(
                 f"{what} {spec!r}: a function must need no arguments and return a {kind.__name__}"
             ) from None
-        record = found()
+        with running(f"{what} {spec!r}"):
+            record = found()
     if not isinstance(record, kind):
         raise NdigoError(f"{what} {spec!r}: expected a {kind.__name__} record, got {type(record).__name__}")
     return record

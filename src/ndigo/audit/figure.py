@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from ndigo.audit.episodes import AuditedEpisode
 from ndigo.audit.numbers import Audit
+from ndigo.report.figures import write_figure
 
 NUM_BINS = 45
 
@@ -40,5 +41,4 @@ def draw_scatter(judged: AuditedEpisode, audit: Audit, channels: Sequence[str], 
     axes[0].set_ylabel("learned reward (nats)", fontsize=8)
     if image is not None:
         figure.colorbar(image, ax=axes, label="steps", shrink=0.8).ax.tick_params(labelsize=7)
-    figure.savefig(path, dpi=130)
-    return path
+    return write_figure(figure, path, dpi=130)

@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 import jax
 import tyro
 from rich import box
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ndigo.api import load_trained
 from ndigo.audit.episodes import Mind, acting, judge_policy, judge_seekers, refuse_short_sight
@@ -27,8 +27,10 @@ from ndigo.report.numbers import ends, number
 from ndigo.report.statistics import Estimate
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage.run_folder import make_folder
+from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.training.trained import Trained
+from ndigo.watching.snapshots import check_figure
 from ndigo.worlds import World
 
 REWARD = "ndigo-4"  # what is judged where an agent's own reward has no ideal
@@ -60,6 +62,8 @@ class Arguments:
 def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 2, 100_000)
     within("--seed", args.seed, 0, 2**32 - 1)
+    if args.out is not None:
+        check_figure(args.out)
     trained = None if args.path in EXPERIMENTS else load(args.path, args.trust)
     world = find_experiment(args.path).world if trained is None else trained.world
     reward = judged_reward(args.reward, trained)
@@ -96,12 +100,12 @@ def run(args: Arguments) -> None:
         about = {"path": args.path, "policy": args.policy, "episodes": args.episodes, "seed": args.seed}
         print(json.dumps(about | audit.as_dict() | {"verdict": told, "figure": figure and str(figure)}, indent=1))
         return
-    console = Console()
+    console = plain_console()
     print(f"{title}\n")
-    console.print("[bold]reward, nats an episode", pay_table(audit), "")
-    console.print("[bold]where the objects are, nats a step short of certain", known_table(audit), "")
+    console.print(Text("reward, nats an episode", "bold"), pay_table(audit), "")
+    console.print(Text("where the objects are, nats a step short of certain", "bold"), known_table(audit), "")
     worth = f"what each object pays one that seeks it, discounted by {audit.gamma:g} a step"
-    console.print(f"[bold]{worth}", offer_table(audit), "", highlight=False)
+    console.print(Text(worth, "bold"), offer_table(audit), "", highlight=False)
     console.print(told, highlight=False)
     if figure is not None:
         print(f"\nfigure: {figure}")
@@ -182,8 +186,8 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _text(x: Estimate | None) -> str:
+def _text(x: Estimate | None) -> Text:
     """The mean, and its interval under it: a terminal of 80 columns holds five of them."""
     if x is None:
-        return "-"
-    return f"{number(x.mean)}\n[dim]{ends(x)}[/]" if ends(x) else number(x.mean)
+        return Text("-")
+    return Text.assemble(number(x.mean), (f"\n{ends(x)}" if ends(x) else "", "dim"))

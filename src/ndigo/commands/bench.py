@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import jax
-from rich.console import Console
 from rich.table import Table
 
 from ndigo.api import default_preset
+from ndigo.config import Config
 from ndigo.config import preset as config_of_preset
 from ndigo.errors import NdigoError
+from ndigo.gate import check_records
 from ndigo.paper.experiments import find_world
 from ndigo.rewards import make_reward
+from ndigo.storage.run_folder import write_whole
+from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import within
 from ndigo.training.timing import Timings, measure
 
@@ -54,9 +57,12 @@ def run(args: Arguments) -> None:
         within("--seeds", seeds, 1, 10_000)
     if args.json is not None and not args.json.parent.is_dir():
         raise NdigoError(f"--json {args.json}: there is no folder {args.json.parent}")
+    if args.json is not None and args.json.is_dir():
+        raise NdigoError(f"--json {args.json}: it is a folder; name a file")
     world, reward = find_world(args.experiment), make_reward(args.reward)
+    check_records(Config(world=args.experiment, reward=args.reward), world, reward)
     changes: dict[str, Any] = {name: n for name, n in (("batch", args.batch), ("actors", args.actors)) if n}
-    console, told = Console(), []
+    console, told = plain_console(), []
     for seeds in args.seeds:
         config = config_of_preset(
             args.preset or default_preset(), world=args.experiment, reward=args.reward, seeds=seeds, **changes
@@ -72,7 +78,7 @@ def run(args: Arguments) -> None:
     console.print(f"{device}, jax {jax.__version__}, Python {platform.python_version()}", highlight=False)
     if args.json:
         versions = {"jax": jax.__version__, "python": platform.python_version()}
-        args.json.write_text(json.dumps({"device": device, "versions": versions, "runs": told}, indent=1))
+        write_whole(args.json, json.dumps({"device": device, "versions": versions, "runs": told}, indent=1).encode())
 
 
 def table(timings: Timings, title: str) -> Table:

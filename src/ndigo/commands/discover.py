@@ -8,11 +8,10 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from rich.console import Console
 
 from ndigo.api import create_run, load_trained, resume
 from ndigo.commands.evaluate import basis, measure
-from ndigo.errors import NdigoError
+from ndigo.config import check_minutes
 from ndigo.evaluation.random_walk import random_walk
 from ndigo.evaluation.visits import visits
 from ndigo.paper.comparisons import prior
@@ -21,6 +20,7 @@ from ndigo.paper.tables import compared_with_paper
 from ndigo.report.curves import draw_curves
 from ndigo.report.tables import Line, line_of
 from ndigo.storage.run_folder import RunFolder
+from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import within
 
 REWARD = "ndigo-4"
@@ -49,9 +49,8 @@ class Arguments:
 def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 2, 100_000)
     within("--seed", args.seed, 0, 2**32 - 1)
-    if not args.minutes > 0:
-        raise NdigoError(f"--minutes {args.minutes}: must be above 0")
-    experiment, console = find_experiment(args.experiment), Console()
+    check_minutes(args.minutes)
+    experiment, console = find_experiment(args.experiment), plain_console()
     print(f"{experiment.name}: {experiment.title}. {experiment.question}")
     walker = walker_line(args)
     shipped = args.agents / f"{experiment.name}-{REWARD}.safetensors"

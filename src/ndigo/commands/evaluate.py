@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console
 
 from ndigo.api import load_trained
 from ndigo.paper.tables import compared_with_paper, experiment_of_run
 from ndigo.report.tables import Line, line_of
+from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.training.trained import Trained
 
@@ -45,7 +45,7 @@ def run(args: Arguments) -> None:
     lines = [measure(trained, trained.settings["reward"], args.episodes, args.seed)]
     print(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n")
     experiment = experiment_of_run(trained.settings)
-    Console().print(compared_with_paper(lines, experiment))
+    plain_console().print(compared_with_paper(lines, experiment))
 
 
 def as_dict(trained: Trained, args: Arguments) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError
 from ndigo.storage.episodes import load_episodes, save_episodes, some_episodes
+from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.types import Episodes
 from ndigo.watching.film import Film
@@ -139,8 +139,13 @@ def _recorded(args: Arguments) -> Episodes:
 @contextmanager
 def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar on a terminal; gives the function that says how much is done."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(32), MofNCompleteColumn(), TimeRemainingColumn())
+    console = plain_console(stderr=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(32),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.update(task, completed=done)

@@ -11,6 +11,7 @@ import tyro
 
 from ndigo.errors import NdigoError
 from ndigo.evaluation.visits import in_view
+from ndigo.gate import check_world, is_own
 from ndigo.paper.experiments import find_world
 from ndigo.terminal.keyboard import keys
 from ndigo.terminal.options import within
@@ -87,6 +88,8 @@ def run(args: Arguments) -> None:
     within("--steps", args.steps, 1, 1_000_000)
     within("--seed", args.seed, 0, 2**32 - 1)
     world = find_world(args.name, view=args.view, num_steps=args.steps)
+    if is_own(args.name):
+        check_world(world)
     if world.truth is None or world.grid is None:
         raise NdigoError(f"world {world.name!r} has no map to draw; play needs one made by grid_world")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

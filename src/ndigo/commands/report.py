@@ -9,9 +9,8 @@ from typing import Annotated
 
 import tyro
 from matplotlib.figure import Figure
-from rich.console import Console
 
-from ndigo.api import load_trained
+from ndigo.api import file_name, load_trained
 from ndigo.errors import NdigoError
 from ndigo.paper.claims import JudgedClaim, judge
 from ndigo.paper.curves import discovery_figure, tracking_figure
@@ -29,6 +28,7 @@ from ndigo.report.page import Section, figures_section, page, players_section, t
 from ndigo.report.sheets import Sheet, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
 from ndigo.storage.run_folder import RunFolder, make_folder, write_whole
+from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust
 from ndigo.types import Episodes
 from ndigo.watching.recording import record_numbered
@@ -79,7 +79,7 @@ def _report_runs(args: Arguments) -> None:
         by_world.setdefault(folder.settings()["config"]["world"], []).append(folder)
     out = args.out or args.runs[0]
     make_folder(out)
-    console = Console()
+    console = plain_console()
     sheets: list[Sheet] = []
     grids = {}
     for world, folders in by_world.items():
@@ -89,7 +89,7 @@ def _report_runs(args: Arguments) -> None:
         experiment = experiment_of_run(folders[0].settings())
         grids[world] = None if experiment is None else experiment.world.grid
         console.print(compared_with_paper(lines, experiment))
-        name = "curves.png" if len(by_world) == 1 else f"curves-{world.replace(':', '-')}.png"
+        name = "curves.png" if len(by_world) == 1 else f"curves-{file_name(world)}.png"
         print(f"curves: {draw_curves(folders, out / name, grids[world])}")
         printed = (lambda *_: "") if experiment is None else experiment.printed.text
         sheets.append(sheet_of(_title(world), lines, printed))
@@ -120,7 +120,7 @@ def _report_paper(args: Arguments) -> None:
     for path in args.docs:
         if not path.is_file():
             raise NdigoError(f"--docs {path}: it must be a document that is there, with blocks to write anew")
-    rows, console = load_rows(args.rows), Console()
+    rows, console = load_rows(args.rows), plain_console()
     others = [row for row in row_folders(args.rows) if row not in rows]
     judged = [judge(claim, rows) for claim in all_claims()]
     sheets = paper_sheets(rows)
@@ -129,7 +129,7 @@ def _report_paper(args: Arguments) -> None:
         for sheet in sheets:
             console.print(as_rich(sheet))
         for number, one in enumerate(judged, 1):
-            console.print(_claim_text(number, one), highlight=False, markup=False)
+            console.print(_claim_text(number, one), highlight=False)
         print()
     print(summary(rows, judged, others))
     figures = _draw(args.out or Path("runs/paper"), rows)
@@ -214,5 +214,5 @@ def _write_page(
         players = {heading: fragment(episodes) for heading, episodes in recorded.items()}
         sections = [*sections, players_section(players)]
     make_folder(path.parent)
-    write_whole(path, page(title, lead, sections, shared).encode())
+    write_whole(path, page(title, lead, sections, shared).encode(errors="replace"))
     print(f"page: {path}, {path.stat().st_size / 1e6:.2f} MB")

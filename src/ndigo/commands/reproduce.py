@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import shutil
 import signal
 import time
@@ -15,11 +14,10 @@ from typing import Annotated
 import jax
 import tyro
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from ndigo.api import Run, as_reward, create_run, open_run, resume
-from ndigo.config import Config, preset
+from ndigo.config import Config, check_minutes, preset
 from ndigo.errors import NdigoError
 from ndigo.paper import plan
 from ndigo.paper.experiments import Row, find_experiment
@@ -31,6 +29,7 @@ from ndigo.paper.tables import compared_with_paper
 from ndigo.report.tables import line_of
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
+from ndigo.terminal.console import plain_console
 from ndigo.training.cost import disk_bytes, known_pace, time_round
 
 
@@ -76,8 +75,7 @@ class Job:
 
 
 def run(args: Arguments) -> int:
-    if args.minutes is not None and not 0 < args.minutes < math.inf:
-        raise NdigoError(f"--minutes {args.minutes}: must be above 0")
+    check_minutes(args.minutes)
     if args.reward is not None and args.experiment is None:
         raise NdigoError(
             f"--reward {args.reward}: name its experiment too, as in ndigo reproduce exp1 --reward ndigo-4"
@@ -196,7 +194,7 @@ def _pace(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> tuple[floa
         return known
     if not may_time:
         return None, "no row was made on such a device; a timing would take of the minutes given"
-    with Console(stderr=True).status("timing a round"):
+    with plain_console(stderr=True).status("timing a round"):
         seconds = time_round(job.config, find_experiment(job.row.experiment).world, as_reward(job.config.reward))
     return seconds / job.config.updates_per_round, "from a short timing here, without compilation and evaluations"
 
@@ -219,7 +217,7 @@ def _close(job: Job, made: Run, rows: Path, shipped: dict[Row, RowFolder]) -> No
         f"{job.row.name}, mean and 95% bootstrap interval over {made.config.seeds} seeds of {plan.EPISODES} episodes\n"
     )
     line = line_of(job.row.reward, folder.settings, folder.result["evaluation"])
-    Console().print(compared_with_paper([line], experiment, references=False))
+    plain_console().print(compared_with_paper([line], experiment, references=False))
     if job.is_trial:
         print(f"a trial, not the recipe: it stays in {folder.path} and counts as no row")
         return
@@ -251,7 +249,7 @@ def _list(args: Arguments, shipped: dict[Row, RowFolder]) -> None:
         else:
             state = "missing"
         table.add_row(row.name, state, minutes, device)
-    Console().print(table)
+    plain_console().print(table)
     size = sum(path.stat().st_size for path in args.rows.rglob("*") if path.is_file())
     config = recipe(all_rows()[0])
     print(f"{len(shipped)} of {len(all_rows())} rows done, {size / 1e6:.1f} MB in {args.rows}")

@@ -13,12 +13,13 @@ from typing import Annotated, Any
 import jax
 import tyro
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from ndigo.api import Run, as_reward, as_world, create_run, default_preset, open_run, resume
-from ndigo.config import PRESETS, Config
+from ndigo.config import PRESETS, Config, check_minutes
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.gate import check_records
+from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust
 from ndigo.training.cost import num_bytes
 from ndigo.training.trainer import make_trainer
@@ -68,8 +69,7 @@ def defaults(words: Sequence[str]) -> Arguments:
 
 
 def run(args: Arguments) -> int:
-    if args.minutes is not None and not 0 < args.minutes < math.inf:
-        raise NdigoError(f"--minutes {args.minutes}: must be above 0")
+    check_minutes(args.minutes)
     logs = [name for name in args.log.split(",") if name]
     if args.resume is not None:
         _refuse_changes(args)
@@ -85,7 +85,7 @@ def run(args: Arguments) -> int:
             config = Config(**changes)
             sizes = _sizes(config)
             print(_opening(config, f"preset {preset}{found}"))
-            Console().print(sizes)
+            plain_console().print(sizes)
             return 0
         begun = create_run(**changes, preset=preset, out=args.out, logs=logs)
         print(_opening(begun.config, f"preset {preset}{found}, in {begun.path}"), flush=True)
@@ -124,6 +124,7 @@ def _refuse_changes(args: Arguments) -> None:
 def _sizes(config: Config) -> Table:
     """Every setting, then what they come to."""
     world, reward = as_world(config.world), as_reward(config.reward)
+    check_records(config, world, reward)
     state = jax.eval_shape(make_trainer(config, world, reward).init, jax.random.key(0))
     params = state.learner.params
     table = Table("setting", "value", box=box.SIMPLE_HEAD, pad_edge=False)

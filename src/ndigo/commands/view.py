@@ -143,10 +143,10 @@ def find(path: Path, trust: Sequence[str]) -> list[Found]:
     for member in inside:
         try:
             found.append(describe(member, trust))
-        except NdigoError as error:
+        except (NdigoError, OSError) as error:
             print(f"{member} is left out: {error}", file=sys.stderr)
     if not found:
-        raise NdigoError(f"{path} is no run and holds no agent: it has no config.json and no .safetensors")
+        raise NdigoError(f"{path} is no run and holds no agent that can be watched: no config.json, no .safetensors")
     return found
 
 

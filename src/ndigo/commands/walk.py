@@ -11,13 +11,13 @@ import jax
 import numpy as np
 import tyro
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from ndigo.evaluation.random_walk import Walk, random_walk
 from ndigo.evaluation.visits import Visits, visits
 from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_experiment
 from ndigo.report.tables import HEADINGS
+from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import within
 from ndigo.terminal.screen import screen
 from ndigo.worlds.render import render_ansi
@@ -44,7 +44,7 @@ def run(args: Arguments) -> None:
     within("--seconds", args.seconds, 0, 3600)
     within("--seed", args.seed, 0, 2**32 - 1)
     experiments = [find_experiment(name) for name in args.experiments or EXPERIMENTS]
-    console = Console()
+    console = plain_console()
     tables: dict[tuple[str, ...], Table] = {}
     for experiment in experiments:
         key_show, key_count = jax.random.split(jax.random.key(args.seed))

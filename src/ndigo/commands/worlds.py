@@ -8,11 +8,12 @@ from typing import Annotated
 import jax
 import tyro
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from ndigo.errors import NdigoError
+from ndigo.gate import check_world, is_own
 from ndigo.paper.experiments import EXPERIMENTS, find_world
+from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import within
 from ndigo.worlds import Object, World
 from ndigo.worlds.render import AGENT_LABEL, legend, render_ansi
@@ -33,11 +34,13 @@ class Arguments:
 def run(args: Arguments) -> None:
     within("--view", args.view, 1, 99)
     within("--seed", args.seed, 0, 2**32 - 1)
-    console = Console()
+    console = plain_console()
     if args.name is None:
         console.print(_listing(args.view))
         return
     world = find_world(args.name, view=args.view)
+    if is_own(args.name):
+        check_world(world)
     if world.truth is None or world.grid is None:
         raise NdigoError(f"world {world.name!r} has no map to draw; only those made by grid_world have one")
     print(drawing(world, args.seed, colour=console.is_terminal and not console.no_color))

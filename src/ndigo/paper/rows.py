@@ -26,11 +26,13 @@ from typing import Any
 import numpy as np
 
 from ndigo.errors import NdigoError
+from ndigo.storage.records import Part, check_line, check_result, check_settings, check_sizes, read_json
 from ndigo.storage.run_folder import WriteError, make_folder, sealed_settings, sync_folder, write_whole
 from ndigo.storage.seal import BrokenSealError, seal, unseal
 
 FORMAT, VERSION = "ndigo-row", 1
 AGENT = "agent.safetensors"
+SEALED = ("config.json", "metrics.jsonl.gz")  # whose digests result.json has
 DIGITS = 5  # that count, of every number in the thinned metrics
 
 
@@ -122,13 +124,16 @@ def is_row(path: Path) -> bool:
 def load_row(path: Path) -> RowFolder:
     """The folder's contents; what is no such folder, or damaged, is one line."""
     try:
-        result = _unsealed(path / "result.json")
-        for name, digest in result["files"].items():
-            if digest != hashlib.sha256((path / name).read_bytes()).hexdigest():
+        result = check_result(_unsealed(path / "result.json"), str(path / "result.json"))
+        if (result["format"], result["version"]) != (FORMAT, VERSION):
+            raise NdigoError(f"{path} is of format {result['format']} {result['version']}, not {FORMAT} {VERSION}")
+        for name in SEALED:
+            if result["files"][name] != hashlib.sha256((path / name).read_bytes()).hexdigest():
                 raise NdigoError(f"row {path} is damaged ({name} is not the file that result.json was written with)")
-        settings = _unsealed(path / "config.json")
+        settings = check_settings(_unsealed(path / "config.json"), str(path / "config.json"))
         text = gzip.decompress((path / "metrics.jsonl.gz").read_bytes()).decode()
-        metrics = [json.loads(line) for line in text.splitlines()]
+        source = str(path / "metrics.jsonl.gz")
+        metrics = [check_line(read_json(line, source), source) for line in text.splitlines()]
     except OSError as error:
         name = Path(error.filename or path).name
         raise NdigoError(f"{path} is no row, or damaged ({name}: {error.strerror or error})") from None
@@ -136,9 +141,11 @@ def load_row(path: Path) -> RowFolder:
         raise
     except (ValueError, KeyError, EOFError, zlib.error) as error:
         raise NdigoError(f"row {path} is damaged ({error})") from None
-    if result.get("format") != FORMAT or result.get("version") != VERSION:
-        raise NdigoError(f"{path} is of format {result.get('format')} {result.get('version')}, not {FORMAT} {VERSION}")
-    return RowFolder(path, settings, result, metrics)
+    if not metrics:
+        raise NdigoError(f"row {path} is damaged: it has no line of metrics")
+    final = Part({"evaluation": result["evaluation"]}, str(path))
+    check_sizes([*metrics, final], settings["world"], f"row {path}")
+    return RowFolder(path, settings, result, [*metrics])
 
 
 def sealed_result(result: dict[str, Any], files: Mapping[str, bytes]) -> bytes:

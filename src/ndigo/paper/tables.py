@@ -77,7 +77,7 @@ def compared_with_paper(lines: Sequence[Line], experiment: Experiment | None, *,
     def beneath(name: str) -> list[tuple[str, list[str]]]:
         found = [] if experiment is None else _printed_lines(experiment, lines, name)
         about = [line for line in known if any(name in by_object for by_object in line.values.values())]
-        found += [("[dim]── exact filter", [])] if about else []
+        found += [("── exact filter", [])] if about else []
         return found + [(line.label, [_mean(line, metric, name) for metric in HEADINGS]) for line in about]
 
     return comparison(lines, beneath)

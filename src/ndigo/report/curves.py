@@ -16,7 +16,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ndigo.report.figures import INK, STYLE
+from ndigo.report.figures import INK, STYLE, write_figure
 from ndigo.report.statistics import bootstrap
 from ndigo.storage.run_folder import RunFolder
 from ndigo.worlds.grid_world import Grid, start_cells
@@ -29,8 +29,7 @@ Curve = tuple[str, list[int], np.ndarray]  # name, steps, values [S, points]
 
 def draw_curves(runs: Sequence[RunFolder], path: Path, grid: Grid | None = None) -> Path:
     """Writes the picture of the runs, which are all of one world, and returns its path."""
-    curves_figure(runs, grid).savefig(path, dpi=130)
-    return path
+    return write_figure(curves_figure(runs, grid), path, dpi=130)
 
 
 def curves_figure(runs: Sequence[RunFolder], grid: Grid | None = None) -> Figure:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from ndigo.report.numbers import MISSING, ends, number, with_interval
 from ndigo.report.statistics import Estimate
@@ -64,15 +65,15 @@ def as_rich(sheet: Sheet) -> Table:
     for column in sheet.columns:
         drawn.add_column(column.replace(": ", "\n"), justify="right")
     for label, entries in sheet.rows:
-        drawn.add_row(f"{label}\n[dim]95%\npaper", *map(_in_three_lines, entries))
+        drawn.add_row(Text.assemble(label, ("\n95%\npaper", "dim")), *map(_in_three_lines, entries))
     return drawn
 
 
-def _in_three_lines(entry: Entry) -> str:
+def _in_three_lines(entry: Entry) -> Text:
     paper = entry.paper.replace(" ", "")
     if entry.ours is None:
-        return f"[dim]{MISSING}\n\n{paper}"
-    return f"{number(entry.ours.mean)}\n[dim]{entry.range.replace(' to ', '-')}\n{paper}"
+        return Text(f"{MISSING}\n\n{paper}", "dim")
+    return Text.assemble(number(entry.ours.mean), (f"\n{entry.range.replace(' to ', '-')}\n{paper}", "dim"))
 
 
 def as_markdown(sheet: Sheet) -> str:

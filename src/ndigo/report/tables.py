@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from ndigo.report.numbers import number
 from ndigo.report.statistics import Estimate, estimates
@@ -51,7 +52,7 @@ def comparison(lines: Sequence[Line], beneath: Told = lambda name: ()) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     objects = list(dict.fromkeys(name for line in lines for by_object in line.values.values() for name in by_object))
     for name in objects:
-        table.add_row(f"[bold]{name}")
+        table.add_row(Text(name, style="bold"))
         shown = [(line.label, [_brief(line.values[metric].get(name)) for metric in HEADINGS]) for line in lines]
         shown += beneath(name)
         for i, (label, texts) in enumerate(shown):

@@ -41,12 +41,13 @@ def make_reward(name: str, *, trust: Collection[str] | None = None) -> Intrinsic
     if name.startswith("<"):
         raise NdigoError(f"reward {name} was a record made in Python; hand it over again, or train it as MODULE:NAME")
     family, _, number = name.partition("-")
+    is_number = number.isdecimal() and len(number) < 10
     if family == "ndigo":
-        if not number.isdecimal():
+        if not is_number:
             raise NdigoError(f"reward {name!r}: write ndigo-H with a whole horizon H of at least 1, such as ndigo-4")
         return make_ndigo(int(number))
     if family == "ig":
-        if not number.isdecimal():
+        if not is_number:
             raise NdigoError(f"reward {name!r}: write ig, or ig-L with a whole number of steps L, such as ig-4")
         return make_information_gain(int(number))
     raise unknown_name("reward", name, REWARDS)

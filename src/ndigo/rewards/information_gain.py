@@ -10,11 +10,16 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
+from ndigo.config import LONGEST_HORIZON
+from ndigo.errors import NdigoError
 from ndigo.oracle import information_gain, make_filter
 from ndigo.rewards.reward import IntrinsicReward, pay_stored
 
 
 def make_information_gain(lag: int = 0) -> IntrinsicReward:
+    if not 0 <= lag < LONGEST_HORIZON:
+        raise NdigoError(f"reward ig-{lag}: the lag L must be a whole number from 0 to {LONGEST_HORIZON - 1}")
+
     def on_episode(world):
         filter_ = make_filter(world)
 

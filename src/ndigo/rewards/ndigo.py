@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from ndigo.config import LONGEST_HORIZON
 from ndigo.errors import NdigoError
 from ndigo.rewards.reward import IntrinsicReward, paid, table
 from ndigo.types import ahead
@@ -34,8 +35,9 @@ def is_paid(T: int, H: int, start: Int[Array, "*B"]) -> Bool[Array, "T *B"]:
 
 
 def make_ndigo(H: int) -> IntrinsicReward:
-    if H < 1:
-        raise NdigoError(f"reward ndigo-{H}: the horizon H must be a whole number of at least 1")
+    if not 1 <= H < LONGEST_HORIZON:
+        limit = "of at least 1" if H < 1 else f"below {LONGEST_HORIZON}"
+        raise NdigoError(f"reward ndigo-{H}: the horizon H must be a whole number {limit}")
 
     def pay(params, memory, model, seen):
         r_tc = ndigo_reward(table(seen), H)

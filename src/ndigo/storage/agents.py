@@ -14,6 +14,7 @@ import safetensors
 import safetensors.numpy
 
 from ndigo.errors import NdigoError
+from ndigo.storage.records import check_settings, read_json
 from ndigo.storage.run_folder import make_folder, write_whole
 
 
@@ -36,6 +37,8 @@ def load_agent(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Settings and float32 arrays of an agent file."""
     if not path.exists():
         raise NdigoError(f"{path} does not exist; name a run's folder or an agent's file")
+    if not path.is_file():
+        raise NdigoError(f"{path} is no file; name a run's folder or an agent's file")
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}
@@ -48,7 +51,7 @@ def load_agent(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise NdigoError(f"{path} is damaged: it does not match its sha256")
     refuse_non_finite(half, str(path))
     full = {k: v.astype(np.float32) if v.dtype == np.float16 else v for k, v in half.items()}
-    return json.loads(header["ndigo"]), full
+    return check_settings(read_json(header["ndigo"], str(path)), str(path)), full
 
 
 def refuse_non_finite(arrays: Mapping[str, np.ndarray], source: str) -> None:

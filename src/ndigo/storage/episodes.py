@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ndigo.errors import NdigoError
+from ndigo.storage.records import check_meta
 from ndigo.storage.run_folder import make_folder, write_whole
 from ndigo.types import Episodes
 
@@ -93,9 +94,9 @@ def read_episodes(data: bytes, source: str) -> Episodes:
 def some_episodes(episodes: Episodes, first: int, count: int) -> Episodes:
     """At most `count` of the episodes, from the index `first` on."""
     arrays = {name: getattr(episodes, name)[first : first + count] for name in ARRAYS if name != "walls"}
-    meta = dict(episodes.meta)
+    meta = episodes.meta
     if "first_episode" in meta:
-        meta["first_episode"] += first
+        meta = meta | {"first_episode": meta["first_episode"] + first}
     return replace(episodes, meta=meta, **arrays)
 
 
@@ -142,13 +143,13 @@ def _array(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
 def _meta(text: np.ndarray, source: str) -> dict[str, Any]:
     try:
         meta = json.loads(str(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise NdigoError(f"{source} is damaged: its meta cannot be read") from None
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise NdigoError(f"{source} is no recording of episodes: its meta does not say {FORMAT!r}")
     if meta.get("version") != VERSION:
         raise NdigoError(f"{source} is of format version {meta.get('version')}; this library reads {VERSION}")
-    return meta
+    return check_meta(meta, source)
 
 
 def _check(arrays: dict[str, tuple[str, tuple[int, ...]]], meta: dict[str, Any], source: str) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ndigo.errors import NdigoError
+from ndigo.storage.records import Part, check_line, check_settings, check_sizes
 from ndigo.storage.seal import TAIL, seal, unseal
 
 
@@ -66,10 +67,12 @@ class RunFolder:
 
     def settings(self) -> dict[str, Any]:
         """The resolved settings: `config`, `world`, `reward`, `versions`, `device`."""
+        path = self.path / "config.json"
         try:
-            return unseal((self.path / "config.json").read_bytes().removesuffix(b"\n"))[0]
+            settings, _ = unseal(path.read_bytes().removesuffix(b"\n"))
         except ValueError as error:
-            raise NdigoError(f"{self.path}/config.json is damaged ({error}); the run cannot be read") from None
+            raise NdigoError(f"{path} is damaged ({error}); the run cannot be read") from None
+        return check_settings(settings, str(path))
 
     def append(self, line: dict[str, Any]) -> None:
         """Adds one line of metrics, on disk when this returns; a disk that is full keeps no part of it."""
@@ -91,7 +94,10 @@ class RunFolder:
 
     def metrics(self) -> list[dict[str, Any]]:
         """Every whole line; a last line cut short by a kill is skipped."""
-        return [line for _, line, _ in self._lines()]
+        lines = [line for _, line, _ in self._lines()]
+        if (self.path / "config.json").exists():
+            check_sizes(lines, self.settings().get("world", {}), f"{self.path}/metrics.jsonl")
+        return [*lines]
 
     def evaluations(self) -> list[dict[str, Any]]:
         return [line for line in self.metrics() if "evaluation" in line]
@@ -103,7 +109,7 @@ class RunFolder:
             _temporary(self.path / name).unlink(missing_ok=True)
         write_whole(self.path / "metrics.jsonl", b"".join(kept))
 
-    def _lines(self) -> Iterator[tuple[bytes, dict[str, Any], str]]:
+    def _lines(self) -> Iterator[tuple[bytes, Part, str]]:
         """(text, line, digest) of each."""
         path = self.path / "metrics.jsonl"
         if not path.exists():
@@ -117,7 +123,7 @@ class RunFolder:
                 line, digest = unseal(text, digest)
             except ValueError as error:
                 raise NdigoError(f"{path} is damaged in line {number}: {error}, or a line before it is gone") from None
-            yield text, line, digest
+            yield text, check_line(line, f"{path} line {number}"), digest
 
 
 def sealed_settings(settings: dict[str, Any]) -> bytes:

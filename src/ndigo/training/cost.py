@@ -1,21 +1,26 @@
-"""What a run costs, before it begins: seconds a learner step, and disk."""
+"""What a run costs, before it begins: seconds a learner step, disk and memory."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
 
 from ndigo.config import Config
+from ndigo.errors import NdigoError
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage.checkpoint import KEPT
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.trainer import make_trainer
 from ndigo.worlds import World
+
+CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container, on Linux
 
 
 def disk_bytes(config: Config, world: World, reward: IntrinsicReward) -> int:
@@ -26,6 +31,28 @@ def disk_bytes(config: Config, world: World, reward: IntrinsicReward) -> int:
 
 def num_bytes(tree: Any) -> int:
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+
+def refuse_too_large(state: Any) -> None:
+    """An error for a state that the device cannot hold; what is worked out on the way comes on top of it."""
+    needed, there = num_bytes(state), device_bytes()
+    if needed > there:
+        raise NdigoError(
+            f"the replay and the networks take {needed / 1e9:,.1f} GB and this device has {there / 1e9:,.1f} GB: "
+            "lower replay_steps, actors, seeds or the networks' sizes"
+        )
+
+
+def device_bytes() -> int:
+    """Memory of all accelerators, or of the machine."""
+    limits = [(device.memory_stats() or {}).get("bytes_limit") for device in jax.devices()]
+    if all(limits):
+        return sum(limits)  # type: ignore[arg-type]
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(machine, int(CGROUP_LIMIT.read_text()))
+    except (OSError, ValueError):  # no such file, or "max"
+        return machine
 
 
 def known_pace(run: RunFolder, made: Mapping[str, Sequence[dict[str, Any]]]) -> tuple[float, str] | None:

@@ -57,7 +57,7 @@ class TrainingProgress:
         self.bar.stop()
 
     def say(self, text: str) -> None:
-        self.console.print(text, highlight=False, soft_wrap=True)
+        self.console.print(text, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
     def show(self, line: dict[str, Any], seconds: float) -> None:
         """One chunk's line of metrics, `seconds` after the start of this sitting."""

@@ -28,6 +28,7 @@ from ndigo.storage import checkpoint
 from ndigo.storage.agents import refuse_non_finite
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
+from ndigo.training.cost import refuse_too_large
 from ndigo.training.divergence import DivergedError, refuse_bad_numbers, refuse_bad_weights
 from ndigo.training.learner import Numbers
 from ndigo.training.logs import open_logs, scalars
@@ -47,7 +48,7 @@ class Outcome:
 
 def new_run(path: Path, config: Config, world: World, reward: IntrinsicReward) -> RunFolder:
     """The folder of a run that has not begun; settings that cannot be trained leave no folder."""
-    jax.eval_shape(make_trainer(config, world, reward).init, jax.random.key(0))
+    refuse_too_large(jax.eval_shape(make_trainer(config, world, reward).init, jax.random.key(0)))
     RunFolder.refuse_taken(path)
     with one_writer(path):
         return RunFolder.create(path, settings_of(config, world, reward))

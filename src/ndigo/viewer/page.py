@@ -34,7 +34,7 @@ def export_html(episodes: Recordings, path: str | Path, title: str | None = None
     """Writes a page that plays the recordings, one file of all there is; an error where it would exceed 3 MB."""
     recordings = _listed(episodes)
     heading = title or "ndigo: " + "; ".join(dict.fromkeys(r.meta["label"] for r in recordings))
-    page = _page(heading, fragment(recordings, is_whole=True)).encode()
+    page = _page(heading, fragment(recordings, is_whole=True)).encode(errors="replace")
     if len(page) > LIMIT:
         count = sum(len(r.keys) for r in recordings)
         raise NdigoError(

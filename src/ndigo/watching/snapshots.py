@@ -5,7 +5,6 @@ Every object's belief is in one map, each in its colour; below, the discovery lo
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ndigo.errors import NdigoError
-from ndigo.storage.run_folder import make_folder, write_whole
+from ndigo.report.figures import write_figure
 from ndigo.types import Episodes
 from ndigo.watching.film import title_of
 from ndigo.watching.panels import belief_panel, colours_of, heat_scale, world_panel
@@ -54,12 +53,9 @@ def write_snapshots(path: Path, episodes: Episodes, episode: int, steps: Sequenc
     """Writes the figure as PNG or PDF; without `steps` they are chosen by `chosen_steps`."""
     check_figure(path)
     check_steps(steps, episodes.meta["num_steps"])
-    data = io.BytesIO()
     with matplotlib.rc_context({"pdf.fonttype": 42, "font.size": 8}):
         figure = draw_snapshots(episodes, episode, sorted(set(steps)) or chosen_steps(episodes, episode))
-        figure.savefig(data, format=path.suffix.lower()[1:], dpi=DPI)
-    make_folder(path.parent)
-    write_whole(path, data.getvalue())
+        write_figure(figure, path, dpi=DPI)
 
 
 def draw_snapshots(episodes: Episodes, episode: int, steps: Sequence[int]) -> Figure:
