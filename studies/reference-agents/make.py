@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from ndigo.audit.episodes import seeker_of
+from ndigo.audit.seeking import seeker_of
 from ndigo.compile_cache import keep_compiled_programs
 from ndigo.evaluation.visits import in_view, visits
 from ndigo.oracle import ReferenceAgent, greedy, knowledge, make_filter, planner, play, random_walker, search_path

@@ -12,7 +12,8 @@ import pytest
 from oracle.tiny import TWO_ROOMS
 
 from ndigo.agent import QNetwork
-from ndigo.audit.episodes import Mind, acting, judge_policy, judge_seekers, seeker
+from ndigo.audit.episodes import Mind, acting, judge_policy, judge_seekers
+from ndigo.audit.seeking import seeker_of
 from ndigo.cli import main
 from ndigo.commands import audit as audit_command
 from ndigo.config import preset
@@ -124,14 +125,26 @@ def test_perfect_model_of_a_mixture_takes_the_walls_together(mind):
     assert np.abs(by_cell[..., 0]).sum() > 1.5 * np.abs(whole[..., 0]).sum() > 0
 
 
-def test_seeker_takes_its_path_and_stops_at_the_object_it_looks_for():
-    path = jnp.array([1, 2, 3, 4, 1, 2, 3, 4])
-    agent, state, taken = seeker(path, jnp.int32(2)), jnp.int32(0), []
-    for t in range(6):
-        o_t = jnp.zeros((3, 3, 3), jnp.uint8).at[0, 0, 1 if t < 3 else 2].set(1)
-        a_t, state = agent.act(jax.random.key(0), o_t, state)
-        taken.append(int(a_t))
-    assert taken == [1, 2, 3, 0, 0, 0]
+def test_a_seeker_passes_what_stands_in_its_way_and_stays_where_it_finds_what_it_seeks():
+    """Through a room of three rows whose fixed object may stand anywhere, to one that stands in the last."""
+    drawing = """
+##############
+#AAA#BBB#CCCC#
+#APA BBB CCCC#
+#AAA#BBB#CCCC#
+##############
+"""
+    things = [Object("post", "fixed", ("b",), avoids_mouths=True), Object("lamp", "fixed", ("c",))]
+    layout = read_layout(drawing, {"A": "a", "B": "b", "C": "c"})
+    world = grid_world("passage", layout, things, view=3, num_steps=60)
+    walk = jax.jit(jax.vmap(lambda key: play(world, seeker_of(world, "lamp"), key)))
+    episodes = walk(jax.random.split(jax.random.key(0), 100))
+    sees_lamp = np.asarray(episodes.o_t[..., 2]).max(axis=(2, 3)) > 0
+    assert sees_lamp[:, -1].all()  # whatever stood in the way
+    post = np.asarray(episodes.truth_t.objects[:, 0, 0])
+    assert (post == (2, 6)).all(axis=1).any()  # on the straight way in some of them
+    first = sees_lamp.argmax(axis=1)
+    assert all(sees_lamp[e, first[e] :].all() for e in range(100))  # and from then on
 
 
 def test_seekers_find_what_they_seek(mind):

@@ -20,14 +20,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 from ndigo.agent import QNetwork
+from ndigo.audit.seeking import Plan, make_seeker, plan_of
 from ndigo.errors import NdigoError
 from ndigo.evaluation.glass_box import Probe, discovery_loss
 from ndigo.evaluation.visits import in_view
 from ndigo.model import WorldModel
-from ndigo.oracle import Episode, Nats, ReferenceAgent, knowledge, make_filter, play, seek_path
+from ndigo.oracle import Episode, Nats, ReferenceAgent, knowledge, make_filter, play
 from ndigo.rewards import IntrinsicReward, pay_exactly
 from ndigo.types import Window
 from ndigo.worlds import World
@@ -96,41 +97,17 @@ def judge_seekers(
     judge = _judge(world, reward)
     keys = jax.random.split(key, num_episodes)
 
+    seeker = make_seeker(world)
+
     @jax.jit
-    def run(mind: Mind | None, path: Int[Array, " S"], stops_at: Int[Array, ""]) -> AuditedEpisode:
-        agent = seeker(path, stops_at)
-        return lax.map(lambda key: judge(mind, play(world, agent, key)), keys, batch_size=AT_ONCE)
+    def run(mind: Mind | None, plan: Plan) -> AuditedEpisode:
+        return lax.map(lambda key: judge(mind, play(world, seeker(plan), key)), keys, batch_size=AT_ONCE)
 
     found = {}
     for name in world.objects:
-        plan = _plan(world, name)
-        found[name] = _stacked([jax.device_get(run(mind, *plan)) for mind in minds or [None]])
+        plan = plan_of(world, name)
+        found[name] = _stacked([jax.device_get(run(mind, plan)) for mind in minds or [None]])
     return found
-
-
-def seeker_of(world: World, name: str) -> ReferenceAgent:
-    """Goes and looks for the object, and does nothing else."""
-    return seeker(*_plan(world, name))
-
-
-def _plan(world: World, name: str) -> tuple[Int[Array, " S"], Int[Array, ""]]:
-    """The seeker's path, then stay; and the channel at whose sight it stays for good, 0 where the object moves."""
-    assert world.grid is not None
-    index = world.objects.index(name)
-    path = np.zeros(world.num_steps, np.int32)
-    actions = seek_path(world, name)[: world.num_steps]
-    path[: len(actions)] = actions
-    return jnp.asarray(path), jnp.int32(1 + index if world.grid.objects[index].kind == "fixed" else 0)
-
-
-def seeker(path: Int[Array, " S"], stops_at: Int[Array, ""]) -> ReferenceAgent:
-    """Takes the path, and stays for good where the given channel, unless it is 0, comes into view."""
-
-    def act(key: Array, o_t: Array, t: Int[Array, ""]) -> tuple[Array, Array]:
-        is_found = (stops_at > 0) & (o_t[..., stops_at] > 0).any()
-        return jnp.where(is_found, 0, path[t]), jnp.where(is_found, t, t + 1)
-
-    return ReferenceAgent("seeker", jnp.int32(0), act)
 
 
 def _stacked(per_mind: list[AuditedEpisode]) -> AuditedEpisode:
