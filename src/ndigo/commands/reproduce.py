@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import jax
 import tyro
@@ -23,7 +23,7 @@ from ndigo.paper import plan
 from ndigo.paper.experiments import Row, find_experiment
 from ndigo.paper.finish import finish
 from ndigo.paper.measured import compared, measured
-from ndigo.paper.plan import all_rows, departures, find_row, find_rows, listed, recipe, ships_agent
+from ndigo.paper.plan import all_rows, departures, find_row, find_rows, listed, recipe, row_folders, ships_agent
 from ndigo.paper.rows import RowFolder, load_row, ship_row
 from ndigo.paper.tables import compared_with_paper
 from ndigo.report.tables import line_of
@@ -156,7 +156,7 @@ def _cost(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> str:
     estimate = "nothing is left to train"
     if done < config.learner_steps:
         pace, source = _pace(job, shipped, may_time)
-        minutes = _duration((config.learner_steps - done) * pace) if pace else "unknown time"
+        minutes = f"about {(config.learner_steps - done) * pace / 60:,.1f} min" if pace else "unknown time"
         estimate = f"{minutes} on {jax.devices()[0].device_kind} ({source})"
     disk = disk_bytes(config, world, as_reward(config.reward))
     where = next(path for path in (job.path, *job.path.absolute().parents) if path.exists())
@@ -175,19 +175,11 @@ def _cost(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> str:
     return "\n".join(text)
 
 
-def _duration(seconds: float) -> str:
-    minutes = seconds / 60
-    return f"about {minutes:.1f} min" if minutes < 90 else f"about {minutes / 60:,.0f} hours"
-
-
 def _pace(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> tuple[float | None, str]:
     """Seconds a learner step, and where that is from: this run, rows made on this device, or a timing now."""
     results = {} if job.is_trial else {row: folder.result for row, folder in shipped.items()}
     made = {
-        "as the shipped row took": [r for row, r in results.items() if row == job.row],
-        "as its experiment's shipped rows took": [
-            r for row, r in results.items() if row.experiment == job.row.experiment
-        ],
+        "as its experiment's shipped rows took": [r for x, r in results.items() if x.experiment == job.row.experiment],
         "as the shipped rows took": list(results.values()),
     }
     if (known := known_pace(RunFolder(job.path), made)) is not None:
@@ -213,9 +205,8 @@ def _close(job: Job, made: Run, rows: Path, shipped: dict[Row, RowFolder]) -> No
                 keeps_agent=ships_agent(job.row),
             )
     folder = load_row(made.path / "row")
-    print(
-        f"{job.row.name}, mean and 95% bootstrap interval over {made.config.seeds} seeds of {plan.EPISODES} episodes\n"
-    )
+    basis = f"mean and 95% bootstrap interval over {made.config.seeds} seeds of {plan.EPISODES} episodes"
+    print(f"{job.row.name}, {basis}\n")
     line = line_of(job.row.reward, folder.settings, folder.result["evaluation"])
     plain_console().print(compared_with_paper([line], experiment, references=False))
     if job.is_trial:
@@ -234,6 +225,7 @@ def _list(args: Arguments, shipped: dict[Row, RowFolder]) -> None:
     table = Table("row", "state", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("minutes", justify="right")
     table.add_column("device")
+    there = row_folders(args.rows)
     for row in all_rows():
         job = _job(dataclasses.replace(args, preset=None, seeds=None, learner_steps=None), row)
         minutes = device = ""
@@ -241,11 +233,10 @@ def _list(args: Arguments, shipped: dict[Row, RowFolder]) -> None:
             result = shipped[row].result
             state = "done"
             minutes, device = f"{result['seconds'] / 60:.1f}", result["device"]
-        elif (args.rows / row.name).is_dir():
-            changed = departures(row, load_row(args.rows / row.name).settings["config"])
-            state = f"not the recipe: {listed(changed)}"
-        elif job.path.exists() and (lines := RunFolder(job.path).metrics()):
+        elif lines := _lines_so_far(job):
             state, minutes = f"begun: step {lines[-1]['step']:,}", f"{lines[-1]['seconds'] / 60:.1f}"
+        elif row in there:
+            state = f"not the recipe: {listed(departures(row, there[row].settings['config']))}"
         else:
             state = "missing"
         table.add_row(row.name, state, minutes, device)
@@ -254,3 +245,10 @@ def _list(args: Arguments, shipped: dict[Row, RowFolder]) -> None:
     config = recipe(all_rows()[0])
     print(f"{len(shipped)} of {len(all_rows())} rows done, {size / 1e6:.1f} MB in {args.rows}")
     print(f"the recipe: preset {plan.RECIPE}, {config.seeds} seeds, {config.learner_steps:,} learner steps")
+
+
+def _lines_so_far(job: Job) -> list[dict[str, Any]]:
+    """Of the recipe's run, if one was begun."""
+    folder = RunFolder(job.path)
+    is_recipe = job.path.exists() and not departures(job.row, folder.settings()["config"])
+    return folder.metrics() if is_recipe else []
