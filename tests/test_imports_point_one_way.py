@@ -10,10 +10,11 @@ import ndigo
 
 ROOT = Path(ndigo.__file__).parent
 
-BASE = {"types", "config", "networks", "errors", "gru", "kernels", "from_module", "compile_cache"}
+BASE = {"types", "config", "networks", "errors", "from_module", "compile_cache"}
 SIBLINGS = {"worlds", "model", "rewards", "agent"}  # do not import each other
+CORE = BASE | SIBLINGS | {"evaluation", "oracle", "training"}  # what is read to understand the method
 LOOKED_AT = BASE | SIBLINGS | {"evaluation", "oracle", "storage"}
-TRAINED = LOOKED_AT | {"watching", "training"}
+TRAINED = LOOKED_AT | {"watching", "training", "fast"}
 
 # Each part of the package (a folder or a file beside it) and the parts it may import.
 MAY_IMPORT: dict[str, set[str]] = {
@@ -24,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": BASE | {"worlds", "storage", "terminal"},
     "watching": LOOKED_AT | {"report"},
     "audit": LOOKED_AT | {"report"},
+    "fast": BASE | SIBLINGS | {"evaluation", "storage", "training"},
     "training": TRAINED,
     "paper": TRAINED | {"report"},
     "interop": BASE | {"worlds", "paper"},
@@ -76,6 +78,17 @@ def test_imports_point_one_way():
         for name in imported_parts(tree) - {part} - MAY_IMPORT.get(part, set())
     ]
     assert not wrong
+
+
+def test_the_core_knows_of_its_fast_twins_in_one_line():
+    lines = [
+        f"{file.relative_to(ROOT)}: {line}"
+        for part, file, _ in sources()
+        if part in CORE and file.name not in ("timing.py", "floor.py", "cost.py")
+        for line in file.read_text().splitlines()
+        if "ndigo.fast" in line and "import" in line
+    ]
+    assert lines == ["training/twins.py: from ndigo.fast import FAST"]
 
 
 def test_what_only_looks_reaches_no_training_code_by_any_way():

@@ -21,6 +21,7 @@ from ndigo.compile_cache import keep_compiled_programs
 from ndigo.config import Config, check_minutes
 from ndigo.config import preset as config_of_preset
 from ndigo.errors import NdigoError
+from ndigo.evaluation.measure import Evaluation
 from ndigo.gate import check_records
 from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
@@ -30,7 +31,6 @@ from ndigo.training.agent import Agent
 from ndigo.training.logs import refuse_missing_logs
 from ndigo.training.run import Outcome, continue_run, new_run
 from ndigo.training.trained import Trained, from_file, from_run
-from ndigo.training.trainer import Evaluation
 from ndigo.worlds import World
 
 LONGEST_NAME = 100  # of a part of a path; file systems end at 255 bytes

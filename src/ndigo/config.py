@@ -92,6 +92,8 @@ class Config:
 
     precision: str = "bfloat16"
     """Type of weights and activations in products, bfloat16 or float32; states and losses are float32 (ours)."""
+    plain: bool = False
+    """Compute by the plain functions alone, without their fast twins: slower, for looking into things."""
 
     actors: int = 32
     """Worlds a seed acts in at once (ours; paper 100)."""

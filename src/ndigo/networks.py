@@ -1,23 +1,42 @@
-"""Layers: linear, 3x3 convolution as a matrix product, MLP, GRU, and the recurrent core of both networks.
+"""Layers: linear, 3x3 convolution, MLP, GRU, and the recurrent core of both networks.
 
 Every layer acts on the last axis and takes any leading axes, so one stream [T, ...] and a batch
 [T, B, ...] are the same code. Activations have the weights' type: `lower(params, "bfloat16")` is all it
 takes to compute in bfloat16 (states and losses stay float32). Written by hand because `vmap` over seeds
 turns library convolutions into grouped ones, which crawl.
+
+`encode` and `unroll` have faster twins (`types.Twins`): `computed_by` hands them to networks that are made.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, UInt8
 
-from ndigo.gru import gru_step, gru_unroll, project
+from ndigo.types import Twins
+
+RELU_GAIN = 2**0.5  # keeps the variance through a ReLU
+SMALL_GAIN = 0.1  # output layers whose first answers should be near zero
+NUM_FILTERS = 16  # of each layer of the CNN (paper)
+
+Tree = TypeVar("Tree")
+
+
+def lower(params: Tree, dtype: str) -> Tree:
+    """The parameters in a smaller type for computing; the float32 ones stay the learner's."""
+    return jax.tree.map(lambda x: x.astype(dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x, params)
+
+
+def project(x: Array, weight: Array) -> Array:
+    """x W, with W's type for the factors and float32 for the sum."""
+    return jnp.matmul(x.astype(weight.dtype), weight, preferred_element_type=jnp.float32)
 
 
 class Linear(eqx.Module):
@@ -35,19 +54,7 @@ class Linear(eqx.Module):
 
     def in_float32(self, x: Float[Array, "... I"]) -> Float[Array, "... O"]:
         """The same with a float32 answer: for layers whose outputs are values or logits."""
-        product = jnp.matmul(x.astype(self.weight.dtype), self.weight, preferred_element_type=jnp.float32)
-        return product + self.bias
-
-
-RELU_GAIN = 2**0.5  # keeps the variance through a ReLU
-NUM_FILTERS = 16  # of each layer of the CNN (paper)
-SMALL_VIEW = 7  # up to here a convolution is one dense product
-SMALL_GAIN = 0.1  # output layers whose first answers should be near zero
-
-
-def lower(params: Any, dtype: str) -> Any:
-    """The parameters in a smaller type for computing; the float32 ones stay the learner's."""
-    return jax.tree.map(lambda x: x.astype(dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x, params)
+        return project(x, self.weight) + self.bias
 
 
 class MLP(eqx.Module):
@@ -66,11 +73,7 @@ class MLP(eqx.Module):
 
 
 class Convolution(eqx.Module):
-    """A 3x3 convolution with zero padding: patches times its kernel, or a dense layer, which a test holds equal.
-
-    A small view is multiplied, flat, with the kernel spread over all positions: V*V / 9 times the arithmetic of
-    patches, but a quarter of the bytes, and bytes bind. A large view is cut into patches.
-    """
+    """A 3x3 convolution with zero padding: patches times its kernel."""
 
     weight: Float[Array, "9*C F"]  # taps in reading order, then input channels
     bias: Float[Array, " F"]
@@ -87,90 +90,86 @@ class Convolution(eqx.Module):
         return ((self.view - 1) // self.stride + 1) ** 2 * self.bias.shape[0]
 
     def __call__(self, x: Float[Array, "... V*V*C"]) -> Float[Array, "... W*W*F"]:
-        """By patches."""
         lead, V, stride = x.shape[:-1], self.view, self.stride
         image = x.reshape(*lead, V, V, -1)
         padded = jnp.pad(image, [(0, 0)] * len(lead) + [(1, 1), (1, 1), (0, 0)])
         shifted = [padded[..., i : i + V : stride, j : j + V : stride, :] for i in range(3) for j in range(3)]
         return (jnp.concatenate(shifted, axis=-1) @ self.weight + self.bias).reshape(*lead, -1)
 
-    def spread(self) -> tuple[Float[Array, "V*V*C W*W*F"], Float[Array, " W*W*F"]]:
-        """The kernel over all positions: weight and bias of a dense layer."""
-        taps = jnp.asarray(tap_table(self.view, self.stride), self.weight.dtype)
-        spread = jnp.einsum("xpd,dcf->xcpf", taps, self.weight.reshape(9, -1, self.weight.shape[-1]))
-        spread = spread.reshape(self.view**2 * self.weight.shape[0] // 9, -1)
-        return spread, jnp.tile(self.bias, taps.shape[1])
 
-
-def tap_table(view: int, stride: int) -> np.ndarray:
-    """[V*V inputs, W*W outputs, 9 taps]: 1 where the output reads that input through that tap."""
-    rows = range(0, view, stride)
-    table = np.zeros((view, view, len(rows), len(rows), 9), np.float32)
-    for p, top in enumerate(rows):
-        for q, left in enumerate(rows):
-            for tap in range(9):
-                i, j = top + tap // 3 - 1, left + tap % 3 - 1
-                if 0 <= i < view and 0 <= j < view:
-                    table[i, j, p, q, tap] = 1
-    return table.reshape(view**2, len(rows) ** 2, 9)
+def encode(encoder: Encoder, o_t: UInt8[Array, "... V V C"]) -> Float[Array, "... Z"]:
+    """z_t = CNN(o_t): 3x3 filters, 3x3 filters with stride 2, a dense layer; all ReLU (paper)."""
+    x = o_t.reshape(*o_t.shape[:-3], -1).astype(encoder.dense.weight.dtype)
+    for layer in (encoder.conv1, encoder.conv2, encoder.dense):
+        x = jax.nn.relu(layer(x))
+    return x
 
 
 class Encoder(eqx.Module):
-    """z_t = CNN(o_t): 3x3 filters, 3x3 filters with stride 2, a dense layer; all ReLU (paper)."""
+    """The weights of `encode`."""
 
     conv1: Convolution
     conv2: Convolution
     dense: Linear
-
-    def __init__(self, key: Array, shape: tuple[int, int, int], num_features: int, num_filters: int = NUM_FILTERS):
-        V, _, C = shape
-        keys = jax.random.split(key, 3)
-        self.conv1 = Convolution(keys[0], V, C, num_filters, stride=1)
-        self.conv2 = Convolution(keys[1], V, num_filters, num_filters, stride=2)
-        self.dense = Linear(keys[2], self.conv2.num_outputs, num_features, RELU_GAIN)
+    by: Callable[..., Array] = eqx.field(static=True, default=encode)
 
     def __call__(self, o_t: UInt8[Array, "... V V C"]) -> Float[Array, "... Z"]:
-        spread = self.spread()
-        if spread is not self:
-            return spread(o_t)
-        x = o_t.reshape(*o_t.shape[:-3], -1).astype(self.dense.weight.dtype)
-        return jax.nn.relu(self.dense(jax.nn.relu(self.conv2(jax.nn.relu(self.conv1(x))))))
-
-    def spread(self) -> Encoder | SpreadEncoder:
-        """The same encoder as dense layers, where the view is small; a loop does that before its first step."""
-        if self.conv1.view > SMALL_VIEW:
-            return self
-        *first, last = self.conv1.spread(), self.conv2.spread(), (self.dense.weight, self.dense.bias)
-        return SpreadEncoder(weights=(*(_joined(*layer, passes_on=True) for layer in first), _joined(*last)))
+        return self.by(self, o_t)
 
 
-class SpreadEncoder(eqx.Module):
-    """An encoder whose convolutions are dense layers, and whose biases are a row of their weights.
+def init_encoder(key: Array, shape: tuple[int, int, int], num_features: int, num_filters: int = NUM_FILTERS) -> Encoder:
+    V, _, C = shape
+    keys = jax.random.split(key, 3)
+    conv1 = Convolution(keys[0], V, C, num_filters, stride=1)
+    conv2 = Convolution(keys[1], V, num_filters, num_filters, stride=2)
+    return Encoder(conv1, conv2, Linear(keys[2], conv2.num_outputs, num_features, RELU_GAIN))
 
-    That row meets a 1 that goes with the frame from layer to layer. So a bias has its gradient from its layer's one
-    product, where a sum over all frames would be a pass of its own.
+
+def by_gate(x: Float[Array, "... 3*D"]) -> tuple[Array, ...]:
+    return tuple(jnp.split(x, 3, axis=-1))
+
+
+def gates(x: Sequence[Array], hw: Sequence[Array]) -> tuple[Array, Array, Array, Array]:
+    """r, u, n and h W_n, from the input's and the state's share of the three pre-activations."""
+    x_r, x_u, x_n = (each.astype(jnp.float32) for each in x)
+    h_r, h_u, h_n = hw
+    r, u = jax.nn.sigmoid(x_r + h_r), jax.nn.sigmoid(x_u + h_u)
+    return r, u, jnp.tanh(x_n + r * h_n), h_n
+
+
+def gru_step(weight: Float[Array, "D 3*D"], x: Float[Array, "... 3*D"], h: Float[Array, "... D"]) -> Array:
+    """The state after one more input.
+
+    r, u = sigmoid(x_r + h W_r), sigmoid(x_u + h W_u)
+    n    = tanh(x_n + r * (h W_n))
+    h'   = u * h + (1 - u) * n
     """
-
-    weights: tuple[Float[Array, "I+1+spare O+1+spare"], ...]
-
-    def __call__(self, o_t: UInt8[Array, "... V V C"]) -> Float[Array, "... Z"]:
-        x, weight = o_t.reshape(*o_t.shape[:-3], -1), self.weights[0]
-        before = [(0, 0)] * (x.ndim - 1)
-        x = jnp.pad(x, [*before, (0, 1)], constant_values=1)
-        x = jnp.pad(x, [*before, (0, len(weight) - x.shape[-1])]).astype(weight.dtype)
-        for weight in self.weights:
-            x = jax.nn.relu(x @ weight)
-        return x
+    _, u, n, _ = gates(by_gate(x), by_gate(project(h, weight)))
+    return u * h + (1 - u) * n
 
 
-def _joined(weight: Float[Array, "I O"], bias: Float[Array, " O"], passes_on: bool = False) -> Float[Array, "I+ O+"]:
-    """Weight and bias as one matrix of (x, 1, empty); its answers are (y, 1, empty) where it passes the 1 on."""
-    num_inputs, one = len(weight), jnp.ones((1, 1), weight.dtype)
-    joined = jnp.concatenate([weight, bias[None]])
-    if passes_on:
-        joined = jnp.concatenate([joined, jnp.pad(one, [(num_inputs, 0), (0, 0)])], axis=1)
-    # Multiples of 32, or XLA fills the sums up in every product, to cut them among its programs.
-    return jnp.pad(joined, [(0, -len(joined) % 32), (0, -joined.shape[1] % 32 if passes_on else 0)])
+def unroll(weight: Float[Array, "D 3*D"], x_t: Float[Array, "T ... 3*D"], h_0: Float[Array, "... D"]) -> Array:
+    """The state after each input, [T, ..., D], from the state `h_0` before the first."""
+
+    def body(h: Array, x: Array) -> tuple[Array, Array]:
+        h = gru_step(weight, x, h)
+        return h, h
+
+    return lax.scan(body, h_0, x_t)[1]
+
+
+class GRU(eqx.Module):
+    """A gated recurrent unit; the input's share of the gates is computed by the caller."""
+
+    weight: Float[Array, "D 3*D"]
+    by: Callable[..., Array] = eqx.field(static=True, default=unroll)
+
+    def unroll(self, x_t: Float[Array, "T ... 3*D"], h_0: Float[Array, "... D"]) -> Float[Array, "T ... D"]:
+        return self.by(self.weight, x_t, h_0)
+
+
+def init_gru(key: Array, size: int) -> GRU:
+    return GRU(jnp.concatenate(list(jax.vmap(orthogonal)(jax.random.normal(key, (3, size, size)))), axis=1))
 
 
 def orthogonal(x: Float[Array, "N N"]) -> Float[Array, "N N"]:
@@ -187,21 +186,6 @@ def orthogonal(x: Float[Array, "N N"]) -> Float[Array, "N N"]:
         return q.at[n].set(row / jnp.linalg.norm(row))
 
     return lax.fori_loop(0, len(x), orthonormalise, x)
-
-
-class GRU(eqx.Module):
-    """A gated recurrent unit (`gru`); the input's share of the gates is computed by the caller."""
-
-    weight: Float[Array, "D 3*D"]
-
-    def __init__(self, key: Array, size: int):
-        self.weight = jnp.concatenate(list(jax.vmap(orthogonal)(jax.random.normal(key, (3, size, size)))), axis=1)
-
-    def unroll(self, x_t: Float[Array, "T ... 3*D"], h_0: Float[Array, "... D"]) -> Float[Array, "T ... D"]:
-        """h after each input, starting from the state `h_0` before the first."""
-        D = h_0.shape[-1]
-        h_t = gru_unroll(x_t.reshape(len(x_t), -1, 3 * D), self.weight, h_0.reshape(-1, D))
-        return h_t.reshape(len(x_t), *h_0.shape)
 
 
 class Core(eqx.Module):
@@ -225,47 +209,41 @@ class Core(eqx.Module):
         num_filters: int = NUM_FILTERS,
     ):
         keys = jax.random.split(key, 4)
-        self.encoder = Encoder(keys[0], shape, num_features, num_filters)
+        self.encoder = init_encoder(keys[0], shape, num_features, num_filters)
         self.from_features = Linear(keys[1], num_features, 3 * size)
         self.from_action = jax.random.normal(keys[2], (num_actions, 3 * size)) * 0.5
-        self.gru = GRU(keys[3], size)
+        self.gru = init_gru(keys[3], size)
 
     @property
     def size(self) -> int:
         return self.gru.weight.shape[0]
 
+    @property
+    def by_action(self) -> Float[Array, "A 3*D"]:
+        """The gates' input share of each action. The bias goes with it: its gradient is a sum of a few rows."""
+        return self.from_action + self.from_features.bias
+
     def inputs(self, z_t: Float[Array, "... Z"], a_tm1: Int[Array, "..."]) -> Float[Array, "... 3*D"]:
         """The gates' input share, hoisted out of the recurrence: one product for all steps."""
-        # The bias goes with the action, of which there always is one: its gradient is a sum of a few rows.
-        by_action = self.from_action + self.from_features.bias
+        by_action = self.by_action
         one_hot = jax.nn.one_hot(a_tm1, len(by_action), dtype=z_t.dtype)
         return z_t @ self.from_features.weight + one_hot @ by_action
 
-    def for_steps(self) -> CoreSteps:
-        """The same core for many steps in a loop."""
-        return CoreSteps(
-            encoder=self.encoder.spread(),
-            from_features=self.from_features.weight,
-            by_action=(self.from_action + self.from_features.bias).astype(jnp.float32),
-            weight=self.gru.weight,
-        )
-
     def step(self, o_t: Array, a_tm1: Array, h: Float[Array, "... D"]) -> Float[Array, "... D"]:
         """The state after one more frame."""
-        return self.for_steps().step(o_t, a_tm1, h)
+        return gru_step(self.gru.weight, self.inputs(self.encoder(o_t), a_tm1), h)
 
     def unroll(self, z_t: Float[Array, "T ... Z"], a_tm1: Int[Array, "T ..."], h_0: Float[Array, "... D"]) -> Array:
         """The states after each frame of a window, given the features of its frames."""
         return self.gru.unroll(self.inputs(z_t, a_tm1), h_0)
 
 
-class CoreSteps(eqx.Module):
-    """A core whose step is few kernels: on a GPU a small one in a loop takes as long as a large one."""
+def computed_by(twins: Twins, networks: Tree) -> Tree:
+    """The same networks, whose encoders and GRUs compute by these functions."""
 
-    encoder: Encoder | SpreadEncoder
-    from_features: Float[Array, "Z 3*D"]
-    by_action: Float[Array, "A 3*D"]
-    weight: Float[Array, "D 3*D"]
+    by: dict[type, Any] = {Encoder: twins.encode, GRU: twins.unroll}
 
-    def step(self, o_t: Array, a_tm1: Array, h: Float[Array, "... D"]) -> Float[Array, "... D"]:
-        return gru_step(project(self.encoder(o_t), self.from_features) + self.by_action[a_tm1], self.weight, h)
+    def with_twin(x: Any) -> Any:
+        return dataclasses.replace(x, by=by[type(x)]) if type(x) in by else x
+
+    return jax.tree.map(with_twin, networks, is_leaf=lambda x: type(x) in by)

@@ -6,6 +6,7 @@ means: nothing for one stream, a batch of streams when the learner asks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,17 @@ class Truth(eqx.Module):
     objects: Int[Array, "N 2"]  # (row, col) of each object, in the experiment's order
     agent_room: Int[Array, ""]  # index into the world's rooms; -1 in a door or corridor
     object_rooms: Int[Array, " N"]
+
+
+class Episode(eqx.Module):
+    """One episode of S steps and S+1 frames; frames are packed."""
+
+    o_t: UInt8[Array, "S+1 P"]
+    a_tm1: Int[Array, " S+1"]
+    cells: Int[Array, "S+1 N"]
+    a_t: Int[Array, " S"]
+    mu_t: Float[Array, " S"]
+    q_state: Float[Array, "S//M D"]  # before every M-th frame
 
 
 class Window(eqx.Module):
@@ -53,6 +65,20 @@ class Paid(eqx.Module):
     r_tc: Float[Array, "T *B C"] | None  # the same, split by channel, where that has a meaning
     is_known: Bool[Array, "T *B"]  # False where the window does not hold the frames that r_t needs
     loss: Float[Array, ""]  # what the reward's own parameters learn from; 0 if it has none
+
+
+@dataclass(frozen=True)
+class Twins:
+    """The functions of which there are two: a plain one to read, and a fast one (`ndigo.fast`) that tests hold equal.
+
+    `training/twins.py` chooses; whoever is handed them need not know which they are.
+    """
+
+    encode: Callable[..., Array]  # encoder, o_t -> z_t
+    unroll: Callable[..., Array]  # weight, x_t, h_0 -> h_t
+    predict: Callable[[Any, Window], tuple[Array, Seen]]  # model, window -> loss with its gradient, what was seen
+    play: Callable[..., Episode]  # world, policy, key, epsilon, every, longest stretch -> one episode
+    compiled: Callable[..., Callable[..., Any]]  # a function, its name, what it is made from -> `jit` of it
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,10 +24,10 @@ from jaxtyping import Array
 
 from ndigo.agent import unpack
 from ndigo.api import load_trained
-from ndigo.evaluation.glass_box import Probe, discovery_loss
+from ndigo.model.probe import Probe, discovery_loss
 from ndigo.networks import lower
 from ndigo.paper.experiments import find_experiment
-from ndigo.training.acting import beliefs, run_episode
+from ndigo.training.acting import beliefs, play
 from ndigo.types import Window
 from ndigo.watching.recording import Mind, Subject
 
@@ -46,7 +46,7 @@ class Lived(NamedTuple):
 
 def live(agent: Subject, mind: Mind, key: Array, epsilon: float, num_episodes: int) -> Lived:
     world = agent.world
-    episodes = jax.vmap(lambda key: run_episode(world, mind.q, key, jnp.float32(epsilon), world.num_steps))(
+    episodes = jax.vmap(lambda key: play(world, mind.q, key, jnp.float32(epsilon), world.num_steps))(
         jax.random.split(key, num_episodes)
     )
     b_t = beliefs(mind.model.core, episodes, world.shape)

@@ -44,19 +44,12 @@ def test_dueling_heads_are_the_value_plus_what_is_better_than_average():
     np.testing.assert_allclose(q - q[:, :1], advantage - advantage[:, :1], rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("view", [5, 9])  # convolutions as dense layers, and as patches
-def test_network_for_a_loop_is_the_same_network(view):
-    keys = jax.random.split(jax.random.key(0), 4)
-    network = QNetwork(keys[0], shape=(view, view, 2), num_actions=A, num_features=8, state_size=4, num_hidden=8)
-    network = jax.tree.map(lambda x: x + 0.3 * jax.random.normal(keys[1], x.shape), network)  # biases too
-    o_t = jax.random.bernoulli(keys[2], 0.5, (6, view, view, 2)).astype(jnp.uint8)
-    a_tm1 = jax.random.randint(keys[3], (6,), 0, A)
-    h_t = network.core.unroll(network.core.encoder(o_t), a_tm1, jnp.zeros(4))
-    steps, step, h = network.for_steps(), jax.jit(lambda net, *x: net.step(*x)), jnp.zeros(4)
-    for t in range(6):
-        h, q = step(steps, o_t[t], a_tm1[t], h)
-        np.testing.assert_allclose(h, h_t[t], atol=1e-5)
-        np.testing.assert_allclose(q, network.heads(h_t[t]), rtol=1e-4, atol=1e-5)
+def test_network_steps_one_frame_at_a_time_to_the_values_of_its_unroll(setting):
+    network, _, window, _ = setting
+    h, q_t = window.q_state, network.unroll(window)
+    for t in range(T + 1):
+        h, q = network.step(window.o_t[t], window.a_tm1[t], h)
+        np.testing.assert_allclose(q, q_t[t], rtol=1e-4, atol=1e-5)
 
 
 def test_loss_equals_a_float64_loop_over_streams_and_steps(setting):

@@ -17,8 +17,8 @@ from ndigo.audit.seeking import seeker_of
 from ndigo.cli import main
 from ndigo.commands import audit as audit_command
 from ndigo.config import preset
-from ndigo.evaluation.glass_box import Probe
 from ndigo.model import init_world_model, make_likelihood
+from ndigo.model.probe import Probe
 from ndigo.oracle import play, random_walker
 from ndigo.rewards import make_reward, pay_exactly
 from ndigo.training.learner import Params

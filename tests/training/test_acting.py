@@ -13,7 +13,7 @@ from probe_worlds import clock, read_clock
 from ndigo.agent import unpack
 from ndigo.config import preset
 from ndigo.rewards import make_reward
-from ndigo.training.acting import as_bytes, beliefs, best, cut_windows, from_bytes, run_episode
+from ndigo.training.acting import beliefs, cut_windows, play
 from ndigo.training.learner import make_learner
 from ndigo.training.trainer import make_trainer
 
@@ -46,7 +46,7 @@ def episode(params):
     """One episode of an agent that explores half of the time, and its beliefs."""
 
     def run(key):
-        episode = run_episode(WORLD, params.q, key, jnp.float32(0.5))
+        episode = play(WORLD, params.q, key, jnp.float32(0.5))
         return episode, beliefs(params.model.core, jax.tree.map(lambda x: x[None], episode), WORLD.shape)[0]
 
     return jax.jit(run)(jax.random.key(1))
@@ -108,7 +108,7 @@ def test_belief_of_a_window_goes_on_where_the_one_before_ended(params, episode):
 def test_probability_of_an_action_is_that_of_epsilon_greedy(params):
     """Over many episodes: mu of the greedy action is 1 - e + e/A, of another e/A, and they occur as often."""
     epsilon = 0.6
-    run = jax.jit(jax.vmap(lambda key: run_episode(WORLD, params.q, key, jnp.float32(epsilon))))
+    run = jax.jit(jax.vmap(lambda key: play(WORLD, params.q, key, jnp.float32(epsilon))))
     mu_t = np.asarray(run(jax.random.split(jax.random.key(2), 200)).mu_t).ravel()
     greedy, other = 1 - epsilon + epsilon / 3, epsilon / 3
     assert set(np.round(mu_t, 4)) == {np.float32(round(greedy, 4)), np.float32(round(other, 4))}
@@ -117,7 +117,7 @@ def test_probability_of_an_action_is_that_of_epsilon_greedy(params):
 
 
 def test_epsilon_of_one_acts_uniformly_and_of_zero_always_greedily(params):
-    run = jax.jit(jax.vmap(lambda key, epsilon: run_episode(WORLD, params.q, key, epsilon), in_axes=(0, None)))
+    run = jax.jit(jax.vmap(lambda key, epsilon: play(WORLD, params.q, key, epsilon), in_axes=(0, None)))
     keys = jax.random.split(jax.random.key(3), 200)
     uniform, greedy = run(keys, jnp.float32(1.0)), run(keys, jnp.float32(0.0))
     np.testing.assert_allclose(uniform.mu_t, 1 / 3, rtol=1e-5)
@@ -127,7 +127,7 @@ def test_epsilon_of_one_acts_uniformly_and_of_zero_always_greedily(params):
 
 def test_a_repeated_action_has_probability_one_and_is_the_one_before_it(params):
     epsilon = 0.6
-    run = jax.jit(jax.vmap(lambda key: run_episode(WORLD, params.q, key, jnp.float32(epsilon), longest_stretch=4)))
+    run = jax.jit(jax.vmap(lambda key: play(WORLD, params.q, key, jnp.float32(epsilon), longest_stretch=4)))
     episodes = run(jax.random.split(jax.random.key(2), 200))
     mu_t, a_t = np.asarray(episodes.mu_t), np.asarray(episodes.a_t)
     greedy, other = 1 - epsilon + epsilon / 3, epsilon / 3
@@ -171,28 +171,6 @@ def test_nothing_drawn_from_the_replay_crosses_an_episode():
     np.testing.assert_array_equal(action[1:], window.a_t)
     assert set(np.asarray(window.start).tolist()) == {0, 4, 6}
     np.testing.assert_array_equal(window.belief[np.asarray(window.start) == 0], 0)
-
-
-def test_a_step_as_bytes_comes_back_whole():
-    rng = np.random.default_rng(0)
-    rows = [
-        rng.integers(0, 2, (7, 3, 3, 2)).astype(np.uint8),
-        rng.integers(0, 2, (7, 2)).astype(bool),
-        rng.integers(-(2**15), 2**15, (7, 2)).astype(np.int16),
-        rng.integers(-(2**31), 2**31, (7,)).astype(np.int32),
-        np.zeros((7, 0), np.int16),
-    ]
-    written = jnp.stack([as_bytes([jnp.asarray(x[i]) for x in rows]) for i in range(7)])
-    assert written.shape == (7, 18 + 2 + 4 + 4)
-    for ours, theirs in zip(from_bytes(written, [jnp.asarray(x[0]) for x in rows]), rows, strict=True):
-        assert ours.dtype == theirs.dtype
-        np.testing.assert_array_equal(ours, theirs)
-
-
-@pytest.mark.parametrize("num_actions", [1, 2, 5])
-def test_best_action_is_the_first_of_the_largest(num_actions):
-    q = jax.random.randint(jax.random.key(0), (200, num_actions), 0, 3).astype(jnp.float32)  # many ties
-    np.testing.assert_array_equal(jax.vmap(best)(q), q.argmax(axis=-1))
 
 
 def test_a_round_learns_from_its_samples_one_after_the_other():

@@ -14,10 +14,10 @@ from random_windows import random_window
 
 from ndigo.agent import q_loss
 from ndigo.config import Config, preset
-from ndigo.evaluation.glass_box import discovery_loss
 from ndigo.model import prediction_loss
+from ndigo.model.probe import discovery_loss
 from ndigo.rewards import REWARDS, make_reward, table
-from ndigo.training.learner import Learner, LearnerState, every, make_learner, num_offsets
+from ndigo.training.learner import Learner, LearnerState, make_learner, num_offsets, strided
 from ndigo.types import Truth, ahead
 from ndigo.worlds import Channel, World
 
@@ -254,7 +254,7 @@ def test_probe_learns_from_every_nth_frame_inside_the_window(stride):
     x_t = jnp.arange(T + 1)
     seen = set()
     for offset in range(num_offsets(stride, len(x_t))):
-        picked = every(stride, jnp.int32(offset), x_t)
+        picked = strided(stride, jnp.int32(offset), x_t)
         np.testing.assert_array_equal(picked, offset + stride * np.arange(max(len(x_t) // stride, 1)))
         seen |= set(np.asarray(picked).tolist())
     assert seen == set(range(len(x_t)))  # every frame gets its turn

@@ -73,15 +73,15 @@ def test_another_name_settings_argument_or_source_is_another_program(monkeypatch
 def test_the_sources_are_all_of_the_package_and_a_changed_line_is_seen(monkeypatch):
     programs._surroundings.cache_clear()
     before = programs._surroundings()
-    for name in ("training/learner.py", "worlds/grid_world.py", "gru.py"):
+    for name in ("training/learner.py", "worlds/grid_world.py", "networks.py"):
         assert sum(text.startswith(f"{name} ") for text in before) == 1
     read = Path.read_bytes
-    changed = lambda path: read(path) + (b"\n" if path.name == "gru.py" else b"")  # noqa: E731
+    changed = lambda path: read(path) + (b"\n" if path.name == "networks.py" else b"")  # noqa: E731
     monkeypatch.setattr(Path, "read_bytes", changed)
     programs._surroundings.cache_clear()
     (other,) = set(programs._surroundings()) - set(before)
     programs._surroundings.cache_clear()
-    assert other.startswith("gru.py ")
+    assert other.startswith("networks.py ")
 
 
 def subtract(tree: dict[str, jax.Array], key: jax.Array) -> tuple[dict[str, jax.Array], jax.Array]:

@@ -1,6 +1,6 @@
 """The recurrent Q-agent: network, Retrace loss, exploration, replay."""
 
-from ndigo.agent.exploration import Stretches, actor_epsilons, draw_stretches
+from ndigo.agent.exploration import Stretches, actor_epsilons, draw_episode, draw_stretches
 from ndigo.agent.q_network import QNetwork, q_loss
 from ndigo.agent.replay import Replay, Rows, make_replay, pack, unpack, window_starts
 from ndigo.agent.retrace import rescale, retrace_targets, unscale
@@ -11,6 +11,7 @@ __all__ = [
     "Rows",
     "Stretches",
     "actor_epsilons",
+    "draw_episode",
     "draw_stretches",
     "make_replay",
     "pack",

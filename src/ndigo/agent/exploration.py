@@ -33,6 +33,20 @@ class Stretches(eqx.Module):
     is_repeat: Bool[Array, " S"]  # inside one, and not its first step
     a_t: Int[Array, " S"]  # what the actor does inside one
 
+    def chance(self, is_greedy: Bool[Array, " S"], epsilon: Float[Array, ""], num_actions: int) -> Float[Array, " S"]:
+        """mu(a_t), the chance that the actor had to do what it did; a stretch once begun leaves no choice."""
+        by_chance = epsilon / num_actions
+        return jnp.where(self.is_repeat, 1.0, jnp.where(is_greedy, 1 - epsilon + by_chance, by_chance))
+
+
+def draw_episode(
+    key: Array, epsilon: Float[Array, ""], num_steps: int, num_actions: int, longest: int = 1
+) -> tuple[Array, Array, Stretches]:
+    """All of an episode's randomness: the reset's key, a key per step, and the actor's random stretches."""
+    key_reset, key_world, key_explore = jax.random.split(key, 3)
+    stretches = draw_stretches(key_explore, epsilon, num_steps, num_actions, longest)
+    return key_reset, jax.random.split(key_world, num_steps), stretches
+
 
 def draw_stretches(
     key: Array, epsilon: Float[Array, ""], num_steps: int, num_actions: int, longest: int = 1

@@ -12,7 +12,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from ndigo.agent.retrace import rescale, retrace_targets, unscale
-from ndigo.networks import MLP, NUM_FILTERS, Core, CoreSteps
+from ndigo.networks import MLP, NUM_FILTERS, Core
 from ndigo.types import Window
 
 
@@ -44,30 +44,6 @@ class QNetwork(eqx.Module):
     def unroll(self, window: Window) -> Float[Array, "T+1 *B A"]:
         """q(., a) at every frame of the window, from the state stored at acting time."""
         return self.heads(self.core.unroll(self.core.encoder(window.o_t), window.a_tm1, window.q_state))
-
-    def for_steps(self) -> QSteps:
-        """The same network for many steps in a loop: q is linear in both heads' hidden layers, so they are one MLP."""
-
-        def add(v: Array, advantage: Array) -> tuple[Array, Array]:
-            v, advantage = v.astype(jnp.float32), advantage.astype(jnp.float32)
-            return jnp.broadcast_to(v, (*v.shape[:-1], advantage.shape[-1])), advantage - advantage.mean(
-                -1, keepdims=True
-            )
-
-        value, advantage = self.value.output, self.advantage.output
-        output = [jnp.concatenate(add(value.weight, advantage.weight)), sum(add(value.bias, advantage.bias))]
-        hidden = jax.tree.map(lambda *x: jnp.concatenate(x, axis=-1), self.value.hidden, self.advantage.hidden)
-        heads = eqx.tree_at(
-            lambda mlp: (mlp.hidden, mlp.output.weight, mlp.output.bias),
-            self.advantage,
-            (hidden, *(x.astype(advantage.weight.dtype) for x in output)),
-        )
-        return QSteps(core=self.core.for_steps(), heads=heads)
-
-
-class QSteps(eqx.Module):
-    core: CoreSteps
-    heads: MLP
 
     def step(
         self, o_t: Array, a_tm1: Int[Array, "..."], h_tm1: Float[Array, "... D"]

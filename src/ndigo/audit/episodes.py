@@ -25,9 +25,9 @@ from jaxtyping import Array, Bool, Float
 from ndigo.agent import QNetwork
 from ndigo.audit.seeking import Plan, make_seeker, plan_of
 from ndigo.errors import NdigoError
-from ndigo.evaluation.glass_box import Probe, discovery_loss
 from ndigo.evaluation.visits import in_view
 from ndigo.model import WorldModel
+from ndigo.model.probe import Probe, discovery_loss
 from ndigo.oracle import Episode, Nats, ReferenceAgent, knowledge, make_filter, play
 from ndigo.rewards import IntrinsicReward, pay_exactly
 from ndigo.types import Window
@@ -57,7 +57,7 @@ class AuditedEpisode(eqx.Module):
 
 def acting(mind: Mind) -> ReferenceAgent:
     """The trained agent as a policy: its best action, at every frame."""
-    policy = mind.q.for_steps()
+    policy = mind.q
 
     def act(key: Array, o_t: Array, state: tuple[Array, Array]):
         a_tm1, h_tm1 = state

@@ -1,17 +1,21 @@
-"""The world model: belief, predictors and likelihood."""
+"""The world model: belief, predictors and likelihood; and the probe that reads the belief."""
 
 from ndigo.model.likelihood import LIKELIHOODS, Likelihood, make_likelihood
 from ndigo.model.predictors import PREDICTORS, Predictor
-from ndigo.model.world_model import WorldModel, init_world_model, inside, prediction_loss
+from ndigo.model.probe import Probe, discovery_loss
+from ndigo.model.world_model import WorldModel, init_world_model, inside, predict, prediction_loss
 
 __all__ = [
     "LIKELIHOODS",
     "PREDICTORS",
     "Likelihood",
     "Predictor",
+    "Probe",
     "WorldModel",
+    "discovery_loss",
     "init_world_model",
     "inside",
     "make_likelihood",
+    "predict",
     "prediction_loss",
 ]

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ndigo.errors import unknown_name
-from ndigo.networks import GRU, MLP, RELU_GAIN, Linear
+from ndigo.networks import GRU, MLP, RELU_GAIN, Linear, init_gru
 
 Read = Callable[[Float[Array, "... O"], Any], Any]  # logits, what to compare them with
 
@@ -89,7 +89,7 @@ def init_mlp(key: Array, D: int, A: int, K: int, num_hidden: int, num_outputs: i
 def init_open_loop(key: Array, D: int, A: int, K: int, num_hidden: int, num_outputs: int) -> Unrolled:
     keys = jax.random.split(key, 3)
     return Unrolled(
-        gru=GRU(keys[0], D),
+        gru=init_gru(keys[0], D),
         from_action=jax.random.normal(keys[1], (A, 3 * D)) * 0.5,
         from_belief=None,
         decoder=MLP(keys[2], D, num_hidden, num_outputs),

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import equinox as eqx
@@ -17,7 +16,6 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
-from ndigo.model.joint_loss import joint_loss
 from ndigo.model.likelihood import Likelihood
 from ndigo.model.predictors import Predictor, init_predictor
 from ndigo.networks import NUM_FILTERS, Core
@@ -38,30 +36,6 @@ class WorldModel(eqx.Module):
         if self.predictor is not None:
             loss_tk = self.losses(b_t[:-1], window.a_t, window.o_t[1:], num_ahead or self.num_ahead)
         return Seen(window=window, z_t=z_t, b_t=b_t, loss_tk=loss_tk)
-
-    def learn(self, window: Window) -> tuple[Float[Array, ""], Seen]:
-        """`prediction_loss(look(window).loss_tk)` with its gradient, in one pass; the table has none here."""
-        assert self.predictor is not None
-        z_t = self.core.encoder(window.o_t)
-        b_t = self.core.unroll(z_t, window.a_tm1, window.belief)
-        T, K, streams = len(window.a_t), self.num_ahead, window.a_t.shape[1:]
-
-        def flat(x_kt: Array) -> Array:
-            return x_kt.reshape(K, T * math.prod(streams), *x_kt.shape[2 + len(streams) :])
-
-        is_inside = inside(T, K).reshape(T, K, *(1,) * len(streams))
-        per_pair = 1 / (jnp.maximum(T - jnp.arange(K), 1) * math.prod(streams))
-        weight_kt = jnp.swapaxes(is_inside * per_pair.reshape(K, *(1,) * len(streams)), 0, 1)
-        loss, loss_kt = joint_loss(  # pyright: ignore[reportGeneralTypeIssues] - custom_vjp hides its type
-            self.likelihood,
-            self.predictor,
-            b_t[:-1].reshape(-1, b_t.shape[-1]),
-            flat(shifted(window.a_t, K)),
-            jax.tree.map(lambda x: flat(shifted(x, K)), self.likelihood.target(window.o_t[1:])),
-            flat(jnp.broadcast_to(weight_kt, (K, T, *streams))),
-        )
-        loss_tk = jnp.swapaxes(lax.stop_gradient(loss_kt).reshape(K, T, *streams, -1), 0, 1)
-        return loss, Seen(window=window, z_t=z_t, b_t=b_t, loss_tk=jnp.where(is_inside[..., None], loss_tk, 0.0))
 
     def losses(
         self, b_t: Float[Array, "T *B D"], a_t: Int[Array, "T *B"], o_tp1: UInt8[Array, "T *B V V C"], K: int
@@ -107,6 +81,14 @@ def init_world_model(
         likelihood=likelihood,
         num_ahead=num_ahead,
     )
+
+
+def predict(model: WorldModel, window: Window) -> tuple[Float[Array, ""], Seen]:
+    """What the model learns from, 0 where it predicts nothing; no gradient goes through what it saw of the losses."""
+    seen = model.look(window)
+    if seen.loss_tk is None:
+        return jnp.float32(0.0), seen
+    return prediction_loss(seen.loss_tk), eqx.tree_at(lambda s: s.loss_tk, seen, lax.stop_gradient(seen.loss_tk))
 
 
 def prediction_loss(loss_tk: Float[Array, "T K *B C"]) -> Float[Array, ""]:

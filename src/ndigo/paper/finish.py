@@ -29,8 +29,10 @@ def finish(
             f"run {run.path} is at step {trained.learner_step or 0:,} of {steps:,}: train it to its end first"
         )
     began = time.monotonic()
-    evaluation = jax.tree.map(lambda x: np.asarray(x, float).mean(axis=1), trained.evaluate(episodes, EVALUATION_SEED))
-    tracking = trained.track(episodes, EVALUATION_SEED)
+    measured = trained.measure(episodes, EVALUATION_SEED)
+    evaluation = jax.tree.map(lambda x: np.asarray(x, float).mean(axis=1), measured.evaluation)
+    tracking = measured.tracking
+    assert tracking is not None
     names = list(trained.world.objects)
     losses = evaluation.discovery_loss[:, [names.index(name) for name in discovers]].mean(axis=1)
     median = median_seed(losses)

@@ -6,117 +6,64 @@ the policy runs step by step.
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Sequence
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int, UInt8
+from jaxtyping import Array, Float
 
-from ndigo.agent import QNetwork, draw_stretches, pack, unpack, window_starts
-from ndigo.evaluation.glass_box import object_cells
-from ndigo.kernels import on_gpu
+from ndigo.agent import QNetwork, actor_epsilons, draw_episode, pack, unpack, window_starts
+from ndigo.config import Config
+from ndigo.evaluation.true_cells import object_cells
 from ndigo.networks import Core
-from ndigo.types import Window
+from ndigo.rewards import IntrinsicReward
+from ndigo.types import Episode, Window
 from ndigo.worlds import World
 
-STEPS_A_TURN = 4  # of the loop on a GPU: what a turn costs by itself, a kernel or two, is shared
 
-
-class Episode(eqx.Module):
-    """One episode of S steps and S+1 frames; frames are packed."""
-
-    o_t: UInt8[Array, "S+1 P"]
-    a_tm1: Int[Array, " S+1"]
-    cells: Int[Array, "S+1 N"]
-    a_t: Int[Array, " S"]
-    mu_t: Float[Array, " S"]
-    q_state: Float[Array, "S//M D"]  # before every M-th frame
-
-
-def run_episode(
-    world: World, q: QNetwork, key: Array, epsilon: Float[Array, ""], every: int = 1, longest_stretch: int = 1
+def play(
+    world: World,
+    policy: QNetwork,
+    key: Array,
+    epsilon: Float[Array, ""],
+    every: int = 1,
+    longest_stretch: int = 1,
 ) -> Episode:
     """Plays one episode epsilon-z-greedily; an epsilon of 1 acts at random, stretches of 1 are epsilon-greedy.
 
     The Q-network's state is kept before every `every`-th frame, which divides the episode.
     """
     S, A = world.num_steps, world.num_actions
-    key_reset, key_world, key_explore = jax.random.split(key, 3)
-    # Drawn before the loop: inside it each draw would be a kernel of its own.
-    keys = jax.random.split(key_world, S)
-    stretches = draw_stretches(key_explore, epsilon, S, A, longest_stretch)
-    small = jnp.int8 if A <= 127 else jnp.int32  # how the replay stores actions
-    policy, turn = q.for_steps(), min(STEPS_A_TURN, every) if on_gpu() else 1
-
-    def record(state, a_tm1, was_greedy):
-        """A frame and how the agent came to it."""
-        return world.observe(state), object_cells(world, state), a_tm1.astype(small), was_greedy
+    key_reset, keys, stretches = draw_episode(key, epsilon, S, A, longest_stretch)
 
     def body(carry, step):
-        *seen, h_tm1 = carry
-        state, a_tm1, _ = seen
+        state, a_tm1, h_tm1 = carry
         key_step, is_random, random_a = step
-        h_t, q_t = policy.step(world.observe(state), a_tm1, h_tm1)
-        greedy = best(q_t)
+        o_t = world.observe(state)
+        h_t, q_t = policy.step(o_t, a_tm1, h_tm1)
+        greedy = q_t.argmax(axis=-1).astype(jnp.int32)
         a_t = jnp.where(is_random, random_a, greedy)
-        return (world.step(key_step, state, a_t), a_t, (a_t == greedy).astype(jnp.uint8), h_t), as_bytes(record(*seen))
-
-    def stretch(carry, steps):
-        ahead, records = lax.scan(body, carry, steps, unroll=turn)
-        return ahead, (records, carry[-1])
+        seen = (pack(o_t), object_cells(world, state), a_tm1, h_tm1)
+        return (world.step(key_step, state, a_t), a_t, h_t), (seen, a_t == greedy)
 
     # b_0 = GRU(z_0, stay, 0): action 0 stands before the first frame.
-    first = (world.reset(key_reset), jnp.int32(0), jnp.uint8(0), jnp.zeros(q.core.size))
-    steps = jax.tree.map(
-        lambda x: x.reshape(S // every, every, *x.shape[1:]), (keys, stretches.is_random, stretches.a_t)
-    )
-    (*last, _), (records, q_state) = lax.scan(stretch, first, steps)
-    end = record(*last)
-    records = jnp.concatenate([records.reshape(S, -1), as_bytes(end)[None]])
-    o_t, cells, a_tm1, was_greedy = from_bytes(records, end)
-    chosen = jnp.where(was_greedy[1:] == 1, 1 - epsilon + epsilon / A, epsilon / A)
+    first = (world.reset(key_reset), jnp.int32(0), jnp.zeros(policy.core.size))
+    (last, a_last, _), (seen, is_greedy) = lax.scan(body, first, (keys, stretches.is_random, stretches.a_t))
+    *frames, h_tm1 = seen
+    end = (pack(world.observe(last)), object_cells(world, last), a_last)
+    o_t, cells, a_tm1 = (jnp.concatenate([x_t, x[None]]) for x_t, x in zip(frames, end, strict=True))
+    a_tm1 = a_tm1.astype(jnp.int8 if A <= 127 else jnp.int32)  # how the replay stores actions
     return Episode(
-        o_t=pack(o_t),
+        o_t=o_t,
         a_tm1=a_tm1,
         cells=cells,
         a_t=a_tm1[1:],
-        mu_t=jnp.where(stretches.is_repeat, 1.0, chosen),  # a stretch once begun leaves no choice
-        q_state=q_state,
+        mu_t=stretches.chance(is_greedy, epsilon, A),
+        q_state=h_tm1[::every],
     )
-
-
-# On a GPU each array that a loop writes to is a kernel of its own, and so is each sum or maximum over an axis. Hence
-# all of a step is written as one array, and the best action is found by comparing, one action after another.
-
-
-def best(q: Float[Array, " A"]) -> Int[Array, ""]:
-    """The first of the largest."""
-    largest, where = q[0], jnp.int32(0)
-    for a in range(1, len(q)):
-        is_larger = q[a] > largest
-        largest, where = jnp.where(is_larger, q[a], largest), jnp.where(is_larger, a, where)
-    return where
-
-
-def as_bytes(arrays: Sequence[Array]) -> UInt8[Array, " bytes"]:
-    """Arrays of whole numbers end to end, the low byte of each first."""
-    parts = [(x.ravel() >> 8 * i if i else x.ravel()).astype(jnp.uint8) for x in arrays for i in range(x.itemsize)]
-    return jnp.concatenate(parts)
-
-
-def from_bytes(rows: UInt8[Array, "S bytes"], like: Sequence[Array]) -> list[Array]:
-    """The arrays of which `as_bytes` made each row, given one row's."""
-    arrays, start = [], 0
-    for x in like:
-        parts = [rows[:, start + i * x.size : start + (i + 1) * x.size].astype(x.dtype) for i in range(x.itemsize)]
-        whole = functools.reduce(operator.or_, (part << 8 * i if i else part for i, part in enumerate(parts)))
-        arrays.append(whole.reshape(len(rows), *x.shape))
-        start += x.nbytes
-    return arrays
 
 
 def beliefs(core: Core, episodes: Episode, shape: tuple[int, int, int]) -> Float[Array, "E S+1 D"]:
@@ -146,4 +93,43 @@ def cut_windows(
         start=jnp.array(starts, jnp.int32),
         cells=rows(episode.cells, T + 1),
         r_tc=None if r_tc is None else rows(r_tc, T),
+    )
+
+
+@dataclass(frozen=True)
+class Actors:
+    """The episodes of one seed, in the precision of the networks they are given."""
+
+    explore: Callable[[Array, QNetwork, Core], Window]  # key, policy, model's core -> a round's windows, packed
+    be_greedy: Callable[[Array, QNetwork, Core], tuple[Episode, Array]]  # the same -> episodes [E, ...], their beliefs
+    windows_per_round: int
+
+
+def make_actors(config: Config, world: World, reward: IntrinsicReward, play: Callable[..., Episode] = play) -> Actors:
+    """One exploring episode for each of a round's actors, or the greedy ones of an evaluation."""
+    starts = window_starts(world.num_steps, config.window)
+    every = math.gcd(world.num_steps, *starts)  # the Q-network's state is kept where a window can start
+    pay_episode = None if reward.on_episode is None else reward.on_episode(world)
+    # Random's actors are the paper's uniform walker, at every step and in evaluation too.
+    epsilons = actor_epsilons(config.actors, config.first_epsilon, config.last_epsilon)
+    epsilons, longest = (jnp.ones_like(epsilons), 1) if reward.acts_at_random else (epsilons, config.longest_stretch)
+    greedy = jnp.full(config.evaluation_episodes, float(reward.acts_at_random))
+
+    def run(key: Array, policy: QNetwork, core: Core, epsilons: Float[Array, " E"]) -> tuple[Episode, Array]:
+        keys = jax.random.split(key, len(epsilons))
+        episodes = jax.vmap(lambda key, epsilon: play(world, policy, key, epsilon, every, longest))(keys, epsilons)
+        return episodes, beliefs(core, episodes, world.shape)
+
+    def explore(key: Array, policy: QNetwork, core: Core) -> Window:
+        episodes, b_t = run(key, policy, core, epsilons)
+        r_tc = None  # but for a reward that takes whole episodes
+        if pay_episode is not None:
+            r_tc = jax.vmap(pay_episode)(episodes.a_t.astype(jnp.int32), unpack(episodes.o_t, world.shape))
+        cut = jax.vmap(lambda episode, b_t, r_tc: cut_windows(episode, b_t, config.window, r_tc))
+        return jax.tree.map(lambda x: lax.collapse(x, 0, 2), cut(episodes, b_t, r_tc))
+
+    return Actors(
+        explore=explore,
+        be_greedy=lambda key, policy, core: run(key, policy, core, greedy),
+        windows_per_round=config.actors * len(starts),
     )

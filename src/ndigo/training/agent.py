@@ -13,8 +13,8 @@ from jaxtyping import Array, Float, Int
 
 from ndigo.config import Config
 from ndigo.errors import NdigoError
-from ndigo.evaluation.glass_box import Probe
 from ndigo.model import WorldModel
+from ndigo.model.probe import Probe
 from ndigo.training.learner import Params
 from ndigo.worlds import World
 
@@ -66,7 +66,7 @@ class Agent:
     def _act(self) -> Any:
         def act(o_t, state):
             b_t = self.params.model.core.step(o_t, state.a_t, state.b_t)
-            h_t, q_t = self.params.q.for_steps().step(o_t, state.a_t, state.h_t)
+            h_t, q_t = self.params.q.step(o_t, state.a_t, state.h_t)
             a_t = q_t.argmax(axis=-1).astype(jnp.int32)
             return a_t, AgentState(b_t=b_t, h_t=h_t, a_t=a_t)
 

@@ -10,6 +10,7 @@ Adam's step is the only thing that differs between them.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,11 +26,11 @@ from jaxtyping import Array, Float, Int
 
 from ndigo.agent import QNetwork, q_loss
 from ndigo.config import Config
-from ndigo.evaluation.glass_box import Probe, discovery_loss
-from ndigo.model import WorldModel, init_world_model, make_likelihood
-from ndigo.networks import lower
+from ndigo.model import Probe, WorldModel, discovery_loss, init_world_model, make_likelihood
+from ndigo.networks import computed_by, lower
 from ndigo.rewards import IntrinsicReward
-from ndigo.types import Window
+from ndigo.training.twins import twins
+from ndigo.types import Paid, Seen, Window
 from ndigo.worlds import World
 
 
@@ -76,8 +77,7 @@ class Learner:
 
 
 def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learner:
-    likelihood = make_likelihood(config.likelihood, world.shape[0], [c.kind for c in world.channels])
-    num_objects = 0 if world.truth is None else len(world.objects)
+    by = twins(config)
     adam = optax.scale_by_adam()
     last_model_rate = config.last_rate if config.last_model_rate is None else config.last_model_rate
     # Of each network: its rate, and the share of it that is left at the end.
@@ -89,37 +89,11 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
     )
 
     def init(key: Array) -> LearnerState:
-        keys = jax.random.split(key, 4)
-        sizes: Any = {
-            "shape": world.shape,
-            "num_actions": world.num_actions,
-            "num_features": config.num_features,
-            "num_filters": config.num_filters,
-        }
-        model = init_world_model(
-            keys[0],
-            **sizes,
-            likelihood=likelihood,
-            predictor=None if reward.trains_belief else config.predictor,
-            num_ahead=max(config.num_ahead, reward.num_ahead),
-            belief_size=config.belief_size,
-            num_hidden=config.predictor_hidden,
-        )
-        q = QNetwork(keys[1], **sizes, state_size=config.belief_size, num_hidden=config.head_hidden)
-        probe = None
-        if num_objects and world.map_shape is not None:
-            probe = Probe(
-                keys[2],
-                belief_size=config.belief_size,
-                num_objects=num_objects,
-                num_cells=world.map_shape[0] * world.map_shape[1],
-                num_hidden=config.probe_hidden,
-            )
-        params = Params(model=model, reward=reward.init(keys[3], model), q=q, probe=probe)
+        params = computed_by(by, init_params(key, config, world, reward))
         return LearnerState(
             params=params,
-            target=q,
-            memory=reward.remember(model),
+            target=params.q,
+            memory=reward.remember(params.model),
             adam=adam.init(ravel_pytree(params)[0]),
             step=jnp.int32(0),
         )
@@ -127,10 +101,7 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
     def loss(params: Params, target: QNetwork, memory: Any, window: Window, offset: Int[Array, ""]):
         exact = lax.stop_gradient(params), memory
         params, target, memory = lower((params, target, memory), config.precision)
-        if params.model.predictor is None:
-            model_loss, seen = jnp.float32(0.0), params.model.look(window)
-        else:
-            model_loss, seen = params.model.learn(window)
+        model_loss, seen = by.predict(params.model, window)
         if reward.needs_float32 and config.precision != "float32":
             paying, memory = exact
             paid = reward.pay(paying.reward, memory, paying.model, paying.model.look(window, reward.num_ahead))
@@ -144,27 +115,21 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
             agent_loss = q_loss(
                 params.q, target, frames, paid.r_t, paid.is_known, gamma=config.gamma, lambda_=config.lambda_
             )
-        probe_loss = jnp.zeros(num_objects)
+        probe_loss = jnp.zeros(0)
         if params.probe is not None:
-            b_t, cells = every(config.probe_stride, offset, seen.b_t), every(config.probe_stride, offset, window.cells)
+            b_t, cells = (strided(config.probe_stride, offset, x_t) for x_t in (seen.b_t, window.cells))
             probe_loss = discovery_loss(params.probe, b_t, cells).mean(axis=tuple(range(cells.ndim - 1)))
-        over = tuple(range(window.a_t.ndim))
-        weight = paid.is_known / jnp.maximum(paid.is_known.sum(), 1)
-        no_split = jnp.zeros(len(world.channels))
-        told = {
+        numbers = {
             "model_loss": model_loss,
-            "model_loss_c": no_split if seen.loss_tk is None else seen.loss_tk[:, 0].mean(axis=over),
-            "reward": (paid.r_t * weight).sum(),
-            "reward_c": no_split if paid.r_tc is None else (paid.r_tc * weight[..., None]).sum(axis=over),
-            "reward_loss": paid.loss,
             "agent_loss": agent_loss,
             "discovery_loss": probe_loss,
+            **paid_numbers(seen, paid, len(world.channels)),
         }
-        return model_loss + paid.loss + agent_loss + probe_loss.sum(), lax.stop_gradient(told)
+        return model_loss + paid.loss + agent_loss + probe_loss.sum(), lax.stop_gradient(numbers)
 
     def update(key: Array, state: LearnerState, window: Window) -> tuple[LearnerState, Numbers]:
         offset = jax.random.randint(key, (), 0, num_offsets(config.probe_stride, len(window.o_t)))
-        grads, told = jax.grad(loss, has_aux=True)(state.params, state.target, state.memory, window, offset)
+        grads, numbers = jax.grad(loss, has_aux=True)(state.params, state.target, state.memory, window, offset)
         # Adam works on one vector, in which the networks follow each other: sixty small kernels become one.
         flat, unravel = ravel_pytree(grads)
         names = [field.name for field in dataclasses.fields(Params)]
@@ -189,18 +154,70 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
             memory=reward.after_update(state.memory, state.params.model, step),
             adam=adam_state,
             step=step,
-        ), Numbers(**told, **norms)
+        ), Numbers(**numbers, **norms)
 
     return Learner(init=init, loss=loss, update=update)
 
 
-def every(stride: int, offset: Int[Array, ""], x_t: Array) -> Array:
+def has_probe(world: World) -> bool:
+    """Whether there is a truth to learn to read off the belief."""
+    return world.truth is not None and world.map_shape is not None and len(world.objects) > 0
+
+
+def init_params(key: Array, config: Config, world: World, reward: IntrinsicReward) -> Params:
+    keys = jax.random.split(key, 4)
+    sizes: Any = {
+        "shape": world.shape,
+        "num_actions": world.num_actions,
+        "num_features": config.num_features,
+        "num_filters": config.num_filters,
+    }
+    model = init_world_model(
+        keys[0],
+        **sizes,
+        likelihood=make_likelihood(config.likelihood, world.shape[0], [c.kind for c in world.channels]),
+        predictor=None if reward.trains_belief else config.predictor,
+        num_ahead=max(config.num_ahead, reward.num_ahead),
+        belief_size=config.belief_size,
+        num_hidden=config.predictor_hidden,
+    )
+    probe = None
+    if has_probe(world):
+        probe = Probe(
+            keys[2],
+            belief_size=config.belief_size,
+            num_objects=len(world.objects),
+            num_cells=math.prod(world.map_shape or ()),
+            num_hidden=config.probe_hidden,
+        )
+    return Params(
+        model=model,
+        reward=reward.init(keys[3], model),
+        q=QNetwork(keys[1], **sizes, state_size=config.belief_size, num_hidden=config.head_hidden),
+        probe=probe,
+    )
+
+
+def paid_numbers(seen: Seen, paid: Paid, num_channels: int) -> dict[str, Array]:
+    """What was predicted one step ahead and what was paid, on average over the steps whose pay is known."""
+    over = tuple(range(paid.r_t.ndim))
+    weight = paid.is_known / jnp.maximum(paid.is_known.sum(), 1)
+    no_split = jnp.zeros(num_channels)
+    return {
+        "model_loss_c": no_split if seen.loss_tk is None else seen.loss_tk[:, 0].mean(axis=over),
+        "reward": (paid.r_t * weight).sum(),
+        "reward_c": no_split if paid.r_tc is None else (paid.r_tc * weight[..., None]).sum(axis=over),
+        "reward_loss": paid.loss,
+    }
+
+
+def strided(stride: int, offset: Int[Array, ""], x_t: Array) -> Array:
     """Frames offset, offset + stride, ... of a window; the same number of them for every offset."""
     return x_t[offset + stride * jnp.arange(_num_picked(stride, len(x_t)))]
 
 
 def num_offsets(stride: int, num_frames: int) -> int:
-    """How many first frames `every` may start from: all frames of a window get their turn."""
+    """How many first frames `strided` may start from: all frames of a window get their turn."""
     return num_frames - stride * (_num_picked(stride, num_frames) - 1)
 
 

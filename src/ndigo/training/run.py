@@ -187,6 +187,6 @@ def evaluate(
 ) -> dict[str, Any]:
     """Greedy episodes: per seed and object, means over episodes. The key depends on the step alone."""
     key = jax.random.fold_in(jax.random.key(config.seed), step)
-    result = trainer.evaluate(state.learner.params, key)
+    result = trainer.measure(state.learner.params, key).evaluation
     wait_for(result, listen)
     return {f.name: np.asarray(getattr(result, f.name)).mean(axis=1).tolist() for f in dataclasses.fields(result)}

@@ -22,10 +22,12 @@ from jax.flatten_util import ravel_pytree
 
 from ndigo.agent.retrace import retrace_targets
 from ndigo.config import Config
+from ndigo.fast.compiling import Options, acting_options, learning_options
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.floor import Rates, measure_rates, update_floor
-from ndigo.training.trainer import Options, Trainer, TrainState, acting_options, learning_options, make_trainer
+from ndigo.training.trainer import Trainer, TrainState, make_trainer
+from ndigo.training.twins import twins
 from ndigo.worlds import World
 
 
@@ -123,7 +125,7 @@ def _calls(
         return p.model.core.unroll(seen.z_t, w.a_tm1, w.belief).sum()
 
     def model(p, w, seen, q):
-        return p.model.learn(w)[0]
+        return twins(config).predict(p.model, w)[0]
 
     def q_values(p, w, seen, q):
         return p.q.unroll(w).sum()

@@ -10,18 +10,17 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Array
 
 from ndigo.config import Config
 from ndigo.errors import NdigoError
-from ndigo.evaluation.tracking import Tracking
+from ndigo.evaluation.measure import Evaluation, Measured
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint
 from ndigo.storage.agents import load_agent, refuse_non_finite, save_agent
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.agent import Agent
 from ndigo.training.learner import Params, make_learner
-from ndigo.training.trainer import Evaluation, Trainer, make_trainer, wait_for
+from ndigo.training.trainer import make_trainer, wait_for
 from ndigo.watching.recording import Subject, subject
 from ndigo.worlds import World
 
@@ -51,21 +50,21 @@ class Trained:
 
     def evaluate(self, episodes: int = 100, seed: int = 0) -> Evaluation:
         """Greedy episodes of every seed: each field [S, episodes, N]. Same seed, same episodes."""
-        trainer, keys = self._parts(episodes, seed)
-        parts = [fetched(trainer.evaluate(self.params, key)) for key in keys]
-        return jax.tree.map(lambda *xs: np.concatenate(xs, axis=1)[:, :episodes], *parts)
+        return self.measure(episodes, seed).evaluation
 
-    def track(self, episodes: int = 100, seed: int = 0) -> Tracking:
-        """Discovery loss by steps since an object was last seen, [S, N, ages]; many episodes in whole hundreds."""
-        trainer, keys = self._parts(episodes, seed)
-        parts = [fetched(trainer.track(self.params, key)) for key in keys]
-        return jax.tree.map(lambda *xs: np.sum(xs, axis=0), *parts)
-
-    def _parts(self, episodes: int, seed: int) -> tuple[Trainer, list[Array]]:
+    def measure(self, episodes: int = 100, seed: int = 0) -> Measured:
+        """The same, and discovery loss by steps since an object was last seen: of many episodes, in whole hundreds."""
         at_once = min(episodes, EPISODES_AT_ONCE)
         config = dataclasses.replace(self.config, seeds=self.num_seeds, evaluation_episodes=at_once)
+        run = make_trainer(config, self.world, self.reward).measure
         keys = [jax.random.fold_in(jax.random.key(seed), i) for i in range(-(-episodes // at_once))]
-        return make_trainer(config, self.world, self.reward), keys
+        parts = [fetched(run(self.params, key)) for key in keys]
+        return Measured(
+            evaluation=jax.tree.map(
+                lambda *xs: np.concatenate(xs, axis=1)[:, :episodes], *(part.evaluation for part in parts)
+            ),
+            tracking=jax.tree.map(lambda *xs: np.sum(xs, axis=0), *(part.tracking for part in parts)),
+        )
 
     def export(self, path: str | Path, seed: int = 0) -> Path:
         """Writes one seed's agent to a single small file (float16), which `from_file` reads."""

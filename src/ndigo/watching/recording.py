@@ -22,8 +22,9 @@ from jaxtyping import Array, Float, Int
 from ndigo import __version__
 from ndigo.agent import QNetwork, draw_stretches
 from ndigo.errors import NdigoError
-from ndigo.evaluation.glass_box import Probe, discovery_loss, object_cells
+from ndigo.evaluation.true_cells import object_cells
 from ndigo.model import WorldModel, inside
+from ndigo.model.probe import Probe, discovery_loss
 from ndigo.model.world_model import shifted
 from ndigo.rewards import IntrinsicReward
 from ndigo.types import Episodes, Paid, Truth, Window
@@ -154,7 +155,7 @@ def _episode(world: World, reward: IntrinsicReward, mind: Mind, key: Array) -> d
     assert world.truth is not None
     truth_of: Callable[[Any], Truth] = world.truth
     key_reset, keys, random_a = draws(world, key)
-    policy = mind.q.for_steps()
+    policy = mind.q
 
     def body(carry, draw):
         state, a_tm1, h_tm1 = carry

@@ -158,7 +158,7 @@ def _look(subject: Subject, mind: Mind, before: Live, random_a: Array) -> tuple[
     assert world.map_shape is not None
     t, a_tm1, o_t, truth = before.t + 1, before.a_t, world.observe(before.world), world.truth(before.world)
     b_t = mind.model.core.step(o_t, a_tm1, before.b_t)
-    h_t, q_t = mind.q.for_steps().step(o_t, a_tm1, before.h_t)
+    h_t, q_t = mind.q.step(o_t, a_tm1, before.h_t)
     a_t = choose(reward, q_t, random_a)
     M = len(before.past.a_tm1) - 1
     at = jnp.minimum(t, M)

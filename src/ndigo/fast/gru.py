@@ -1,19 +1,15 @@
-"""The recurrent unroll: one function, a scan and a kernel that tests hold equal.
-
-    r, u = sigmoid(x_r + h W_r), sigmoid(x_u + h W_u)
-    n    = tanh(x_n + r * (h W_n))
-    h'   = u * h + (1 - u) * n
+"""The twin of `networks.unroll`: a scan and a kernel that tests hold equal, with a gradient by hand.
 
 On a GPU a Pallas kernel keeps W on chip and the state in registers for the whole window; where shapes or types do not
-suit it, `lax.scan` does the same. On the way a step keeps what each pre-activation gets for one unit of dh', so that
+suit it, `lax.scan` does the same. On the way a step keeps the local derivatives of h' in the pre-activations, so that
 the way back has nothing to compute again, and W's gradient is one product after the loop; automatic differentiation
-would add a [D, 3D] gradient at every step. The state is float32 throughout; products are taken, and factors kept, in
-W's type, and sums are float32.
+would add a [D, 3D] gradient at every step. The state is float32 throughout; products are taken, and derivatives kept,
+in W's type, and sums are float32.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -22,13 +18,21 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jaxtyping import Array, Float
 
-from ndigo.kernels import call_kernel, dot, on_gpu, sigmoid, tanh
+from ndigo.fast.pallas import call_kernel, dot, on_gpu, sigmoid, tanh
+from ndigo.networks import by_gate, gates, project
 
 ROWS = 16  # streams in one kernel program: the smallest tile of the matrix units
 STATE_SIZES = (16, 32, 64, 128)
 
 
-class Kept(NamedTuple):
+def unroll(weight: Float[Array, "D 3*D"], x_t: Float[Array, "T ... 3*D"], h_0: Float[Array, "... D"]) -> Array:
+    """The state after each input, [T, ..., D], from the state `h_0` before the first."""
+    D = h_0.shape[-1]
+    h_t: Any = unroll_streams(x_t.reshape(len(x_t), -1, 3 * D), weight, h_0.reshape(-1, D))
+    return h_t.reshape(len(x_t), *h_0.shape)
+
+
+class Residuals(NamedTuple):
     """What the way back needs of every step, in the weights' type."""
 
     h_tm1: Float[Array, "T B D"]
@@ -37,54 +41,31 @@ class Kept(NamedTuple):
     per_n: Float[Array, "T B D"]  # what x_n gets; x_r and x_u get what h W does
 
 
-def gates(x: Sequence[Array], hw: Sequence[Array]) -> tuple[Array, Array, Array, Array]:
-    """r, u, n and h W_n, from the input's and the state's share of the three pre-activations."""
-    x_r, x_u, x_n = (each.astype(jnp.float32) for each in x)
-    h_r, h_u, h_n = hw
-    r, u = jax.nn.sigmoid(x_r + h_r), jax.nn.sigmoid(x_u + h_u)
-    return r, u, jnp.tanh(x_n + r * h_n), h_n
-
-
 def factors(h: Array, r: Array, u: Array, n: Array, h_n: Array) -> tuple[Array, tuple[Array, Array, Array]]:
     """For one unit of dh': what x_n gets, and what h W_r, h W_u and h W_n get."""
     per_n = (1 - u) * (1 - n * n)
     return per_n, (per_n * h_n * (r - r * r), (h - n) * (u - u * u), per_n * r)
 
 
-def by_gate(x: Float[Array, "... 3*D"]) -> tuple[Array, ...]:
-    return tuple(jnp.split(x, 3, axis=-1))
-
-
-def project(h: Array, weight: Array) -> Array:
-    """h W, with W's type for the factors and float32 for the sum."""
-    return jnp.matmul(h.astype(weight.dtype), weight, preferred_element_type=jnp.float32)
-
-
-def gru_step(x: Float[Array, "... 3*D"], weight: Float[Array, "D 3*D"], h: Float[Array, "... D"]) -> Array:
-    """The state after one more input."""
-    _, u, n, _ = gates(by_gate(x), by_gate(project(h, weight)))
-    return u * h + (1 - u) * n
-
-
 @jax.custom_vjp
-def gru_unroll(x_t: Float[Array, "T B 3*D"], weight: Float[Array, "D 3*D"], h_0: Float[Array, "B D"]) -> Array:
+def unroll_streams(x_t: Float[Array, "T B 3*D"], weight: Float[Array, "D 3*D"], h_0: Float[Array, "B D"]) -> Array:
     """The state after each input: [T, B, D]."""
     return _where_it_suits(forward_kernel, forward_scan, x_t, weight, h_0)
 
 
 def _forward(x_t, weight, h_0):
-    h_t, kept = _where_it_suits(forward_keeping_kernel, forward_keeping_scan, x_t, weight, h_0)
-    return h_t, (weight, kept, jnp.zeros(0, x_t.dtype))
+    h_t, residuals = _where_it_suits(forward_keeping_kernel, forward_keeping_scan, x_t, weight, h_0)
+    return h_t, (weight, residuals, jnp.zeros(0, x_t.dtype))
 
 
 def _backward(saved, dh_t):
-    weight, kept, like_x = saved
-    dx, dhw, dh_0 = _where_it_suits(backward_kernel, backward_scan, dh_t, weight, kept)
-    flat, dflat = (x.reshape(-1, x.shape[-1]) for x in (kept.h_tm1, dhw))
+    weight, residuals, like_x = saved
+    dx, dhw, dh_0 = _where_it_suits(backward_kernel, backward_scan, dh_t, weight, residuals)
+    flat, dflat = (x.reshape(-1, x.shape[-1]) for x in (residuals.h_tm1, dhw))
     return dx.astype(like_x.dtype), dot(flat.T, dflat).astype(weight.dtype), dh_0
 
 
-gru_unroll.defvjp(_forward, _backward)
+unroll_streams.defvjp(_forward, _backward)
 
 
 def _where_it_suits(kernel: Callable[..., Any], scan: Callable[..., Any], x_t: Array, weight: Array, rest: Any) -> Any:
@@ -108,7 +89,7 @@ def forward_scan(x_t: Array, weight: Array, h_0: Array) -> Array:
     return lax.scan(body, h_0, by_gate(x_t), unroll=_unroll(len(x_t)))[1]
 
 
-def forward_keeping_scan(x_t: Array, weight: Array, h_0: Array) -> tuple[Array, Kept]:
+def forward_keeping_scan(x_t: Array, weight: Array, h_0: Array) -> tuple[Array, Residuals]:
     low = weight.dtype
 
     def body(h, x):
@@ -117,11 +98,11 @@ def forward_keeping_scan(x_t: Array, weight: Array, h_0: Array) -> tuple[Array, 
         h = u * h + (1 - u) * n
         return h, (h, jnp.concatenate(per_hw, axis=-1).astype(low), u.astype(low), per_n.astype(low))
 
-    h_t, *kept = lax.scan(body, h_0, x_t, unroll=_unroll(len(x_t)))[1]
-    return h_t, Kept(jnp.concatenate([h_0[None], h_t[:-1]]).astype(low), *kept)
+    h_t, *residuals = lax.scan(body, h_0, x_t, unroll=_unroll(len(x_t)))[1]
+    return h_t, Residuals(jnp.concatenate([h_0[None], h_t[:-1]]).astype(low), *residuals)
 
 
-def backward_scan(dh_t: Array, weight: Array, kept: Kept) -> tuple[Array, Array, Array]:
+def backward_scan(dh_t: Array, weight: Array, residuals: Residuals) -> tuple[Array, Array, Array]:
     """Gradients in x_t, in h W and in h_0: dh_{t-1} = dh_t u_t + (dh_t per_hw_t) W^T."""
     low = weight.dtype
 
@@ -131,7 +112,7 @@ def backward_scan(dh_t: Array, weight: Array, kept: Kept) -> tuple[Array, Array,
         dhw = (jnp.concatenate([dh] * 3, axis=-1) * per_hw).astype(low)
         return dh * u + project(dhw, weight.T), (dhw, (dh * per_n).astype(low))
 
-    steps = (dh_t, *kept[1:])
+    steps = (dh_t, *residuals[1:])
     dh_0, (dhw, dn) = lax.scan(body, jnp.zeros_like(dh_t[0]), steps, reverse=True, unroll=_unroll(len(dh_t)))
     return jnp.concatenate([dhw[..., : -dn.shape[-1]], dn], axis=-1), dhw, dh_0
 
@@ -141,19 +122,19 @@ def forward_kernel(x_t: Array, weight: Array, h_0: Array, interpret: bool = Fals
     return _forward_kernel(x_t, weight, h_0, keeps=False, interpret=interpret)[0]
 
 
-def forward_keeping_kernel(x_t: Array, weight: Array, h_0: Array, interpret: bool = False) -> tuple[Array, Kept]:
+def forward_keeping_kernel(x_t: Array, weight: Array, h_0: Array, interpret: bool = False) -> tuple[Array, Residuals]:
     """`forward_keeping_scan` as one kernel."""
-    h_t, *kept = _forward_kernel(x_t, weight, h_0, keeps=True, interpret=interpret)
-    return h_t, Kept(*kept)
+    h_t, *residuals = _forward_kernel(x_t, weight, h_0, keeps=True, interpret=interpret)
+    return h_t, Residuals(*residuals)
 
 
 def _forward_kernel(x_t: Array, weight: Array, h_0: Array, keeps: bool, interpret: bool) -> list[Array]:
-    """h_t, and `Kept` where it keeps: a program takes some of the streams through all T steps."""
+    """h_t, and `Residuals` where it keeps: a program takes some of the streams through all T steps."""
     T, B, D = x_t.shape[0], x_t.shape[1], weight.shape[0]
     low = weight.dtype
     columns = [pl.ds(i * D, D) for i in range(3)]
 
-    def kernel(x_ref, weight_ref, h_0_ref, h_ref, *kept_refs):
+    def kernel(x_ref, weight_ref, h_0_ref, h_ref, *residuals_refs):
         w_r, w_u, w_n = (weight_ref[:, gate] for gate in columns)
 
         def load(t):
@@ -168,7 +149,7 @@ def _forward_kernel(x_t: Array, weight: Array, h_0: Array, keeps: bool, interpre
             n = tanh(x_n.astype(jnp.float32) + r * h_n, interpret)
             u = sigmoid(x_u.astype(jnp.float32) + dot(half, w_u), interpret)
             if keeps:
-                h_tm1_ref, per_hw_ref, u_ref, per_n_ref = kept_refs
+                h_tm1_ref, per_hw_ref, u_ref, per_n_ref = residuals_refs
                 per_n, per_hw = factors(h, r, u, n, h_n)
                 h_tm1_ref[t] = half
                 for gate, per in zip(columns, per_hw, strict=True):
@@ -191,7 +172,9 @@ def _forward_kernel(x_t: Array, weight: Array, h_0: Array, keeps: bool, interpre
     )
 
 
-def backward_kernel(dh_t: Array, weight: Array, kept: Kept, interpret: bool = False) -> tuple[Array, Array, Array]:
+def backward_kernel(
+    dh_t: Array, weight: Array, residuals: Residuals, interpret: bool = False
+) -> tuple[Array, Array, Array]:
     """`backward_scan` as one kernel."""
     T, B, D = dh_t.shape
     low = weight.dtype
@@ -222,7 +205,7 @@ def backward_kernel(dh_t: Array, weight: Array, kept: Kept, interpret: bool = Fa
     return call_kernel(
         kernel,
         rows=ROWS,
-        inputs=[*((x, True) for x in (dh_t, *kept[1:])), (weight.T, False)],
+        inputs=[*((x, True) for x in (dh_t, *residuals[1:])), (weight.T, False)],
         outputs=[((T, B, 3 * D), low), ((T, B, 3 * D), low), ((B, D), jnp.float32)],
         interpret=interpret,
     )

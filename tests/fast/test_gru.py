@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from reference.gru import gru
 
-from ndigo.gru import (
+from ndigo import networks
+from ndigo.fast.gru import (
     ROWS,
     backward_kernel,
     backward_scan,
@@ -19,7 +20,7 @@ from ndigo.gru import (
     forward_keeping_scan,
     forward_kernel,
     forward_scan,
-    gru_unroll,
+    unroll,
 )
 
 T, D = 5, 16
@@ -49,6 +50,22 @@ def assert_close(ours, theirs, dtype):
         np.testing.assert_allclose(one, two, atol=TOLERANCE[dtype] * np.abs(two).max())
 
 
+@pytest.mark.parametrize(("streams", "num_steps"), [((), T), ((3,), T), ((2, ROWS), T), ((3,), 1), ((4,), 20)])
+def test_states_and_gradients_are_those_of_the_plain_unroll(streams, num_steps, dtype):
+    keys = jax.random.split(jax.random.key(num_steps), 4)
+    weight = (jax.random.normal(keys[0], (D, 3 * D)) / 4).astype(dtype)
+    x_t = jax.random.normal(keys[1], (num_steps, *streams, 3 * D)).astype(dtype)
+    h_0 = jax.random.normal(keys[2], (*streams, D))
+    dh_t = jax.random.normal(keys[3], (num_steps, *streams, D))
+
+    @jax.jit
+    def run(*inputs):
+        return [(h_t, back(dh_t)) for h_t, back in (jax.vjp(form, *inputs) for form in (unroll, networks.unroll))]
+
+    ours, plain = run(weight, x_t, h_0)
+    assert_close(ours, plain, dtype)
+
+
 @pytest.mark.parametrize("B", [ROWS, 3 * ROWS])
 def test_the_kernel_gives_the_states_of_the_scan(B, dtype, interpret):
     forward, _ = inputs(B, dtype)
@@ -58,17 +75,10 @@ def test_the_kernel_gives_the_states_of_the_scan(B, dtype, interpret):
 @pytest.mark.parametrize("B", [ROWS, 3 * ROWS])
 def test_the_kernel_keeps_and_gives_back_what_the_scan_does(B, dtype, interpret):
     forward, dh_t = inputs(B, dtype)
-    h_t, kept = forward_keeping_scan(*forward)
-    assert_close(forward_keeping_kernel(*forward, interpret=interpret), (h_t, kept), dtype)
-    backward = (dh_t, forward[1], kept)
+    h_t, residuals = forward_keeping_scan(*forward)
+    assert_close(forward_keeping_kernel(*forward, interpret=interpret), (h_t, residuals), dtype)
+    backward = (dh_t, forward[1], residuals)
     assert_close(backward_kernel(*backward, interpret=interpret), backward_scan(*backward), dtype)
-
-
-def test_the_gradient_is_that_of_automatic_differentiation(dtype):
-    forward, dh_t = inputs(ROWS, dtype)
-    (h_t, back), (expected, back_by_jax) = jax.vjp(gru_unroll, *forward), jax.vjp(forward_scan, *forward)
-    assert_close(h_t, expected, dtype)
-    assert_close(back(dh_t), back_by_jax(dh_t), dtype)
 
 
 def test_the_kernel_equals_a_float64_loop(interpret):

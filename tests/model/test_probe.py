@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ndigo.evaluation.glass_box import Probe, discovery_loss, object_cells
+from ndigo.evaluation.true_cells import object_cells
+from ndigo.model.probe import Probe, discovery_loss
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.types import Truth
 from ndigo.worlds import Channel, World

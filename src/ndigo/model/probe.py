@@ -1,4 +1,4 @@
-"""The glass box: a probe that reads the object's cells off the belief and never touches it.
+"""The probe: a glass box that reads the object's cells off the belief and never touches it.
 
     L_discovery = -ln p(x_t | b_t),   one categorical over all cells of the map per object (paper)
 
@@ -7,8 +7,6 @@ The belief enters behind a stop-gradient, so the probe measures the agent and ca
 
 from __future__ import annotations
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -16,7 +14,6 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from ndigo.networks import MLP
-from ndigo.worlds import World
 
 
 class Probe(eqx.Module):
@@ -41,13 +38,3 @@ def discovery_loss(probe: Probe, b_t: Float[Array, "... D"], cells: Int[Array, "
     log_p = jax.nn.log_softmax(probe.logits(b_t))
     hit = cells[..., None] == jnp.arange(log_p.shape[-1])
     return -jnp.where(hit, log_p, 0.0).sum(axis=-1)
-
-
-def object_cells(world: World, state: Any) -> Int[Array, " N"]:
-    """The true cells, row * columns + col, stored for the probe alone; none where nobody knows them."""
-    if world.truth is None or world.map_shape is None:
-        return jnp.zeros(0, jnp.int16)
-    objects, (rows, cols) = world.truth(state).objects, world.map_shape
-    # Two bytes where they suffice: the replay keeps one number per object and frame.
-    dtype = jnp.int16 if rows * cols < 2**15 else jnp.int32
-    return (objects[:, 0] * cols + objects[:, 1]).astype(dtype)

@@ -1,4 +1,4 @@
-"""The prediction loss and its gradient in one pass over blocks of steps.
+"""The twin of `model.predict`: the prediction loss and its gradient in one pass over blocks of steps.
 
     loss = sum over k, t of weight[k, t] L_{t+k|t}
 
@@ -10,6 +10,7 @@ where the shapes suit them.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -19,13 +20,42 @@ from jax import lax
 from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Float, Int
 
-from ndigo.kernels import on_gpu
-from ndigo.model.likelihood import Likelihood, Target
-from ndigo.model.open_loop_columns import has_columns, open_loop_block
-from ndigo.model.open_loop_kernels import has_kernels, open_loop_gradient
-from ndigo.model.predictors import Predictor
+from ndigo import model as plain
+from ndigo.fast.pallas import on_gpu
+from ndigo.fast.prediction_cpu import has_columns, open_loop_block
+from ndigo.fast.prediction_gpu import has_kernels, open_loop_gradient
+from ndigo.model import Likelihood, Predictor, WorldModel, inside
+from ndigo.model.likelihood import Target
+from ndigo.model.world_model import shifted
+from ndigo.types import Seen, Window
 
 ROWS = 640  # beliefs in a block, at most: enough for two cores to share a product, few enough to stay in the cache
+
+
+def predict(model: WorldModel, window: Window) -> tuple[Float[Array, ""], Seen]:
+    """What the model learns from, 0 where it predicts nothing; no gradient goes through what it saw of the losses."""
+    if model.predictor is None:
+        return plain.predict(model, window)
+    z_t = model.core.encoder(window.o_t)
+    b_t = model.core.unroll(z_t, window.a_tm1, window.belief)
+    T, K, streams = len(window.a_t), model.num_ahead, window.a_t.shape[1:]
+
+    def flat(x_kt: Array) -> Array:
+        return x_kt.reshape(K, T * math.prod(streams), *x_kt.shape[2 + len(streams) :])
+
+    is_inside = inside(T, K).reshape(T, K, *(1,) * len(streams))
+    per_pair = 1 / (jnp.maximum(T - jnp.arange(K), 1) * math.prod(streams))
+    weight_kt = jnp.swapaxes(is_inside * per_pair.reshape(K, *(1,) * len(streams)), 0, 1)
+    loss, loss_kt = joint_loss(  # pyright: ignore[reportGeneralTypeIssues] - custom_vjp hides its type
+        model.likelihood,
+        model.predictor,
+        b_t[:-1].reshape(-1, b_t.shape[-1]),
+        flat(shifted(window.a_t, K)),
+        jax.tree.map(lambda x: flat(shifted(x, K)), model.likelihood.target(window.o_t[1:])),
+        flat(jnp.broadcast_to(weight_kt, (K, T, *streams))),
+    )
+    loss_tk = jnp.swapaxes(lax.stop_gradient(loss_kt).reshape(K, T, *streams, -1), 0, 1)
+    return loss, Seen(window=window, z_t=z_t, b_t=b_t, loss_tk=jnp.where(is_inside[..., None], loss_tk, 0.0))
 
 
 def weighted_loss(
@@ -49,7 +79,7 @@ def joint_loss(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: 
 
 def _forward(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: Any) -> Any:
     learn = jax.value_and_grad(partial(weighted_loss, likelihood), argnums=(0, 1), has_aux=True)
-    on_cpu: Any = partial(open_loop_block, likelihood) if has_columns(predictor) else learn
+    on_cpu: Any = partial(open_loop_block, likelihood) if has_columns(likelihood, predictor) else learn
     size = max(size for size in range(1, ROWS + 1) if len(b_n) % size == 0)
 
     @sequential_vmap

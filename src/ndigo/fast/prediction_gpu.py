@@ -26,8 +26,8 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jaxtyping import Array, Float, Int
 
-from ndigo.gru import factors
-from ndigo.kernels import call_kernel, dot, sigmoid, tanh, wait
+from ndigo.fast.gru import factors
+from ndigo.fast.pallas import call_kernel, dot, sigmoid, tanh, wait
 from ndigo.model.likelihood import Likelihood, Target
 from ndigo.model.predictors import Predictor, Unrolled
 
@@ -41,9 +41,10 @@ HIDDEN_SIZES = (64, 128, 256)
 
 
 def has_kernels(likelihood: Likelihood, predictor: Predictor, b_n: Array) -> bool:
-    """Whether they take this predictor, with its shapes and types."""
+    """Whether they are for these, with their shapes and types: no likelihood but the one whose formula stands below."""
     return (
-        isinstance(predictor, Unrolled)
+        type(likelihood) is Likelihood
+        and type(predictor) is Unrolled
         and predictor.from_belief is None
         and predictor.gru.weight.dtype == jnp.bfloat16
         and predictor.gru.weight.shape[0] in STATE_SIZES

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ndigo.model.joint_loss import joint_loss, weighted_loss
+from ndigo.fast.prediction import joint_loss, weighted_loss
+from ndigo.fast.prediction_cpu import has_columns, open_loop_block
 from ndigo.model.likelihood import LIKELIHOODS, Likelihood, make_likelihood
-from ndigo.model.open_loop_columns import has_columns, open_loop_block
 from ndigo.model.predictors import init_predictor
 from ndigo.networks import lower
 
@@ -60,12 +60,14 @@ def test_large_logits_stay_finite(name):
     likelihood = make_likelihood(name, 5, KINDS)
     predictor, b_n, a_kn, target_kn, weight_kn = inputs(likelihood)
     loud = jax.tree.map(lambda x: 1e3 * x, predictor)
-    told = open_loop_block(likelihood, loud, b_n, a_kn, target_kn, weight_kn)
-    assert all(jnp.isfinite(x).all() for x in jax.tree.leaves(told))
+    results = open_loop_block(likelihood, loud, b_n, a_kn, target_kn, weight_kn)
+    assert all(jnp.isfinite(x).all() for x in jax.tree.leaves(results))
 
 
 def test_the_columns_are_for_the_open_loop_in_float32():
     sizes = {"D": D, "A": A, "K": K, "num_hidden": F, "num_outputs": 77}
+    likelihood = make_likelihood("categorical", 5, KINDS)
     made = {name: init_predictor(name, jax.random.key(0), **sizes) for name in ("open_loop", "action_gru", "mlp")}
-    assert {name: has_columns(p) for name, p in made.items()} == {"open_loop": True, "action_gru": False, "mlp": False}
-    assert not has_columns(lower(made["open_loop"], "bfloat16"))
+    takes = {name: has_columns(likelihood, p) for name, p in made.items()}
+    assert takes == {"open_loop": True, "action_gru": False, "mlp": False}
+    assert not has_columns(likelihood, lower(made["open_loop"], "bfloat16"))

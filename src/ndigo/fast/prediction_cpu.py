@@ -22,12 +22,16 @@ from jaxtyping import Array, Float, Int
 
 from ndigo.model.likelihood import Likelihood, Target
 from ndigo.model.predictors import Predictor, Unrolled
+from ndigo.networks import gates
 
 
-def has_columns(predictor: Predictor) -> bool:
-    """Whether it takes this predictor: `open_loop` in float32."""
+def has_columns(likelihood: Likelihood, predictor: Predictor) -> bool:
+    """Whether it is for these: `open_loop` in float32, and no likelihood but the one whose formula stands below."""
     return (
-        isinstance(predictor, Unrolled) and predictor.from_belief is None and predictor.gru.weight.dtype == jnp.float32
+        type(likelihood) is Likelihood
+        and type(predictor) is Unrolled
+        and predictor.from_belief is None
+        and predictor.gru.weight.dtype == jnp.float32
     )
 
 
@@ -53,9 +57,7 @@ def open_loop_block(
         h_km1, total = carry
         a, cells, where, weight_n = inputs
         hw, x = weight.T @ h_km1, table.T @ one_hot(a)
-        r, u = jax.nn.sigmoid(x[:D] + hw[:D]), jax.nn.sigmoid(x[D : 2 * D] + hw[D : 2 * D])
-        h_n = hw[2 * D :]
-        n = jnp.tanh(x[2 * D :] + r * h_n)
+        r, u, n, h_n = gates(jnp.split(x, 3), jnp.split(hw, 3))
         h = u * h_km1 + (1 - u) * n
         relu = jax.nn.relu(hidden.T @ h + bias)
         nats, d = _nats(likelihood, output.T @ relu + output_bias, cells, where)
@@ -79,9 +81,9 @@ def open_loop_block(
     zeros = [jnp.zeros(x.shape) for x in (hidden.T, bias[:, 0], output.T, output_bias[:, 0])]
     zeros_back = [jnp.zeros(x.shape) for x in (weight.T, table.T, table.T[:D])]
     target = [jnp.swapaxes(x.reshape(K, N, -1), 1, 2) for x in (target_kn.cells, target_kn.where)]
-    (_, decoder), (nats, *kept) = lax.scan(forward, (b_n.T, tuple(zeros)), (a_kn, *target, weight_kn))
+    (_, decoder), (nats, *residuals) = lax.scan(forward, (b_n.T, tuple(zeros)), (a_kn, *target, weight_kn))
     (db, (dweight, dtable, dtable_n)), _ = lax.scan(
-        back, (jnp.zeros((D, N)), tuple(zeros_back)), (a_kn, *kept), reverse=True
+        back, (jnp.zeros((D, N)), tuple(zeros_back)), (a_kn, *residuals), reverse=True
     )
     dtable = jnp.concatenate([dtable[: 2 * D], dtable_n])
     gradient = eqx.tree_at(

@@ -1,0 +1,56 @@
+"""What episodes show of an agent: how often it saw each object, and how well it knows where they are."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from ndigo.agent import unpack
+from ndigo.evaluation.tracking import Tracking, track
+from ndigo.evaluation.visits import in_view, visits
+from ndigo.model import Probe, discovery_loss
+from ndigo.types import Episode
+from ndigo.worlds import World
+
+AT_ONCE = 10  # episodes: the probe's answers over all cells are by far the largest array
+
+
+class Evaluation(eqx.Module):
+    """One episode, per object (one-hot channel or truth)."""
+
+    visits: Float[Array, " N"]
+    first_visit: Float[Array, " N"]
+    frequency: Float[Array, " N"]  # 1 where the episode saw it: the mean is the share of episodes that did
+    discovery_loss: Float[Array, " N"]  # nats, mean over steps; of no object where there is no probe
+
+
+class Measured(eqx.Module):
+    """Some episodes E of one seed."""
+
+    evaluation: Evaluation  # each field [E, N]
+    tracking: Tracking | None  # sums over the episodes; None where there is no probe
+
+
+def measure(world: World, probe: Probe | None, episodes: Episode, b_t: Float[Array, "E S+1 D"]) -> Measured:
+    S = world.num_steps  # o_S is not counted
+
+    def of_one(pair: tuple[Episode, Float[Array, "S+1 D"]]) -> tuple[Evaluation, Tracking | None]:
+        episode, b_t = pair
+        is_visible = in_view(world, unpack(episode.o_t[:S], world.shape))
+        loss = jnp.zeros((S, 0)) if probe is None else discovery_loss(probe, b_t[:S], episode.cells[:S])
+        seen = visits(is_visible)
+        return Evaluation(
+            visits=seen.count,
+            first_visit=seen.first,
+            frequency=seen.is_seen.astype(jnp.float32),
+            discovery_loss=loss.mean(axis=0),
+        ), None if probe is None else track(is_visible, loss)
+
+    if probe is None:
+        evaluation, tracking = jax.vmap(of_one)((episodes, b_t))
+    else:
+        evaluation, tracking = lax.map(of_one, (episodes, b_t), batch_size=AT_ONCE)
+    return Measured(evaluation, jax.tree.map(lambda x: x.sum(axis=0), tracking))

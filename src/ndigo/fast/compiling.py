@@ -1,0 +1,53 @@
+"""The twin of `training.twins.compiled`: programs kept between commands, with the compiler's options for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from ndigo.config import Config
+from ndigo.fast.pallas import on_gpu
+from ndigo.training.programs import kept
+from ndigo.training.programs import made_from as settings_of
+from ndigo.worlds import World
+
+Options = dict[str, bool | int | str]
+
+
+def compiled(
+    function: Callable[..., Any],
+    name: str,
+    made_from: tuple[Config, World],
+    like: Callable[..., Any] | None,
+    donate: int | None = None,
+) -> Callable[..., Any]:
+    """`jit` of a function, not traced if an earlier command has traced it; for one kind of arguments.
+
+    What has no structure to be `like` runs once, and is compiled in a hurry.
+    """
+    if like is None:
+        return jax.jit(function, compiler_options=quick_options())
+    options = acting_options() if name == "act" else learning_options()
+    return kept(name, function, settings_of(*made_from), like, donate=donate, compiler_options=options)
+
+
+def acting_options() -> Options | None:
+    """How acting is compiled: on a GPU, of which each network fills a fraction, all run at once."""
+    return {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"} if on_gpu() else None
+
+
+def learning_options() -> Options | None:
+    """How learning is: as acting, but no product is a kernel that XLA generates.
+
+    It would generate a hundred and try each in many shapes, which doubles the time to compile, for nothing: products of
+    this size are as fast in the library (docs/performance.md). Acting's are small, and gain from being fused.
+    """
+    options = acting_options()
+    return None if options is None else options | {"xla_gpu_enable_triton_gemm": False}
+
+
+def quick_options() -> Options | None:
+    """How what runs once is: on a CPU it is half of what a small run compiles, and unoptimised takes half the time."""
+    return {"xla_backend_optimization_level": 0} if jax.default_backend() == "cpu" else None

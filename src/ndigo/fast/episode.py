@@ -1,0 +1,147 @@
+"""The twin of `training.acting.play`: an episode in as few kernels as its loop can have.
+
+On a GPU each array that a loop writes to is a kernel of its own, and so is each sum or maximum over an axis, and a
+small kernel takes as long as a large one. Hence all of a step is written as one array of bytes, the best action is
+found by comparing one action after another, and the network's layers are joined before the loop.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int, UInt8
+
+from ndigo.agent import QNetwork, draw_episode, pack
+from ndigo.evaluation.true_cells import object_cells
+from ndigo.fast.encoder import SMALL_VIEW, dense
+from ndigo.fast.pallas import on_gpu
+from ndigo.networks import MLP, Core, gru_step, project
+from ndigo.types import Episode
+from ndigo.worlds import World
+
+STEPS_A_TURN = 4  # of the loop on a GPU: what a turn costs by itself, a kernel or two, is shared
+
+
+def play(
+    world: World,
+    policy: QNetwork,
+    key: Array,
+    epsilon: Float[Array, ""],
+    every: int = 1,
+    longest_stretch: int = 1,
+) -> Episode:
+    S, A = world.num_steps, world.num_actions
+    # Drawn before the loop: inside it each draw would be a kernel of its own.
+    key_reset, keys, stretches = draw_episode(key, epsilon, S, A, longest_stretch)
+    small = jnp.int8 if A <= 127 else jnp.int32
+    joined, turn = join_layers(policy), min(STEPS_A_TURN, every) if on_gpu() else 1
+
+    def record(state, a_tm1, was_greedy):
+        """A frame and how the agent came to it."""
+        return world.observe(state), object_cells(world, state), a_tm1.astype(small), was_greedy
+
+    def body(carry, step):
+        *seen, h_tm1 = carry
+        state, a_tm1, _ = seen
+        key_step, is_random, random_a = step
+        h_t, q_t = joined.step(world.observe(state), a_tm1, h_tm1)
+        greedy = best(q_t)
+        a_t = jnp.where(is_random, random_a, greedy)
+        return (world.step(key_step, state, a_t), a_t, (a_t == greedy).astype(jnp.uint8), h_t), as_bytes(record(*seen))
+
+    def stretch(carry, steps):
+        after, records = lax.scan(body, carry, steps, unroll=turn)
+        return after, (records, carry[-1])
+
+    first = (world.reset(key_reset), jnp.int32(0), jnp.uint8(0), jnp.zeros(policy.core.size))
+    steps = jax.tree.map(
+        lambda x: x.reshape(S // every, every, *x.shape[1:]), (keys, stretches.is_random, stretches.a_t)
+    )
+    (*last, _), (records, q_state) = lax.scan(stretch, first, steps)
+    end = record(*last)
+    records = jnp.concatenate([records.reshape(S, -1), as_bytes(end)[None]])
+    o_t, cells, a_tm1, was_greedy = from_bytes(records, end)
+    return Episode(
+        o_t=pack(o_t),
+        a_tm1=a_tm1,
+        cells=cells,
+        a_t=a_tm1[1:],
+        mu_t=stretches.chance(was_greedy[1:] == 1, epsilon, A),
+        q_state=q_state,
+    )
+
+
+class JoinedLayers(eqx.Module):
+    """A Q-network whose step is few products."""
+
+    encode: Callable[[Array], Array]
+    from_features: Float[Array, "Z 3*D"]
+    by_action: Float[Array, "A 3*D"]
+    weight: Float[Array, "D 3*D"]
+    heads: MLP
+
+    def step(self, o_t: Array, a_tm1: Int[Array, "..."], h_tm1: Float[Array, "... D"]) -> tuple[Array, Array]:
+        x_t = project(self.encode(o_t), self.from_features) + self.by_action[a_tm1]
+        h_t = gru_step(self.weight, x_t, h_tm1)
+        return h_t, self.heads(h_t)
+
+
+def join_layers(policy: QNetwork) -> JoinedLayers:
+    core: Core = policy.core
+    return JoinedLayers(
+        encode=core.encoder if core.encoder.conv1.view > SMALL_VIEW else dense(core.encoder),
+        from_features=core.from_features.weight,
+        by_action=core.by_action.astype(jnp.float32),
+        weight=core.gru.weight,
+        heads=join_heads(policy),
+    )
+
+
+def join_heads(policy: QNetwork) -> MLP:
+    """q = v + adv - mean adv is linear in both heads' hidden layers, so they are one MLP."""
+
+    def add(v: Array, advantage: Array) -> tuple[Array, Array]:
+        v, advantage = v.astype(jnp.float32), advantage.astype(jnp.float32)
+        shared = jnp.broadcast_to(v, (*v.shape[:-1], advantage.shape[-1]))
+        return shared, advantage - advantage.mean(-1, keepdims=True)
+
+    value, advantage = policy.value.output, policy.advantage.output
+    output = [jnp.concatenate(add(value.weight, advantage.weight)), sum(add(value.bias, advantage.bias))]
+    hidden = jax.tree.map(lambda *x: jnp.concatenate(x, axis=-1), policy.value.hidden, policy.advantage.hidden)
+    return eqx.tree_at(
+        lambda mlp: (mlp.hidden, mlp.output.weight, mlp.output.bias),
+        policy.advantage,
+        (hidden, *(x.astype(advantage.weight.dtype) for x in output)),
+    )
+
+
+def best(q: Float[Array, " A"]) -> Int[Array, ""]:
+    """The first of the largest."""
+    largest, where = q[0], jnp.int32(0)
+    for a in range(1, len(q)):
+        is_larger = q[a] > largest
+        largest, where = jnp.where(is_larger, q[a], largest), jnp.where(is_larger, a, where)
+    return where
+
+
+def as_bytes(arrays: Sequence[Array]) -> UInt8[Array, " bytes"]:
+    """Arrays of whole numbers end to end, the low byte of each first."""
+    parts = [(x.ravel() >> 8 * i if i else x.ravel()).astype(jnp.uint8) for x in arrays for i in range(x.itemsize)]
+    return jnp.concatenate(parts)
+
+
+def from_bytes(rows: UInt8[Array, "S bytes"], like: Sequence[Array]) -> list[Array]:
+    """The arrays of which `as_bytes` made each row, given one row's."""
+    arrays, start = [], 0
+    for x in like:
+        parts = [rows[:, start + i * x.size : start + (i + 1) * x.size].astype(x.dtype) for i in range(x.itemsize)]
+        whole = functools.reduce(operator.or_, (part << 8 * i if i else part for i, part in enumerate(parts)))
+        arrays.append(whole.reshape(len(rows), *x.shape))
+        start += x.nbytes
+    return arrays

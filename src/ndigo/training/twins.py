@@ -1,0 +1,38 @@
+"""Which of two twins computes: the one place that knows of the fast ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from ndigo.config import Config
+from ndigo.fast import FAST
+from ndigo.model import predict
+from ndigo.networks import encode, unroll
+from ndigo.training.acting import play
+from ndigo.types import Twins
+
+
+def compiled(
+    function: Callable[..., Any],
+    name: str,
+    made_from: Any,
+    like: Callable[..., Any] | None,
+    donate: int | None = None,
+) -> Callable[..., Any]:
+    """`jit` of a function, whose argument number `donate` may be overwritten.
+
+    The rest is for a twin that looks among programs of earlier commands: the name tells the function from others that
+    are `made_from` the same, and `like(*args)` is any tree of the result's structure.
+    """
+    return jax.jit(function, donate_argnums=() if donate is None else (donate,))
+
+
+PLAIN = Twins(encode=encode, unroll=unroll, predict=predict, play=play, compiled=compiled)
+
+
+def twins(config: Config) -> Twins:
+    """The fast ones, unless the run is plain."""
+    return PLAIN if config.plain else FAST

@@ -1,0 +1,59 @@
+"""Convolutions as dense layers are the encoder that cuts patches."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ndigo import networks
+from ndigo.fast.encoder import encode, spread
+from ndigo.networks import Convolution, init_encoder, lower
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.06)])  # which keeps 8 bits
+@pytest.mark.parametrize("view", [1, 4, 5, 7, 9])
+def test_features_and_gradients_are_those_of_the_plain_encoder(view, dtype, tolerance):
+    streams, keys = (3, 2), jax.random.split(jax.random.key(view), 4)
+    encoder = init_encoder(keys[0], (view, view, 3), 8, num_filters=4)
+    encoder = jax.tree.map(lambda x: x + 0.1 * jax.random.normal(keys[1], x.shape), encoder)  # biases too
+    o_t = jax.random.bernoulli(keys[2], 0.5, (*streams, view, view, 3)).astype(jnp.uint8)
+    dz_t = jax.random.normal(keys[3], (*streams, 8))
+
+    @jax.jit
+    def run(encoder):
+        forms = (lambda e: encode(e, o_t), lambda e: networks.encode(e, o_t))
+        return [(z, back(dz_t.astype(z.dtype))) for z, back in (jax.vjp(form, encoder) for form in forms)]
+
+    ours, plain = run(lower(encoder, dtype))
+    assert ours[0].shape == (*streams, 8)
+    for one, two in zip(jax.tree.leaves(ours), jax.tree.leaves(plain), strict=True):
+        assert one.dtype == two.dtype
+        one, two = (np.asarray(x, np.float32) for x in (one, two))
+        assert np.linalg.norm(one - two) <= tolerance * np.linalg.norm(two)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("V", [1, 3, 4, 5])
+def test_a_convolution_is_a_dense_layer_of_its_kernel_over_all_positions(V, stride):
+    keys = jax.random.split(jax.random.key(V), 3)
+    x = jax.random.normal(keys[0], (2, 3, V * V * 3))
+    layer = Convolution(keys[1], V, 3, 4, stride)
+    layer = eqx.tree_at(lambda c: c.bias, layer, jax.random.normal(keys[2], (4,)))
+
+    def as_dense(x, layer):
+        weight, bias = spread(layer)
+        return x @ weight[: x.shape[-1]] + bias
+
+    @jax.jit
+    def values_and_gradients(*inputs):
+        forms = (as_dense, lambda x, layer: layer(x))
+        (value, pull), (other, pull_other) = (jax.vjp(form, *inputs) for form in forms)
+        return (value, pull(value)), (other, pull_other(value))
+
+    (dense, by_dense), (patches, by_patches) = values_and_gradients(x, layer)
+    np.testing.assert_allclose(dense, patches, atol=1e-5)
+    for a, b in zip(jax.tree.leaves(by_dense), jax.tree.leaves(by_patches), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
