@@ -34,7 +34,7 @@ def random_window(
         a_t=actions[1:-1],
         mu_t=jnp.full((T, *streams), 1 / num_actions),
         belief=0.5 * jax.random.normal(keys[3], (*streams, state_size)),
-        q_state=0.5 * jax.random.normal(keys[4], (*streams, state_size)),
+        agent_state=0.5 * jax.random.normal(keys[4], (*streams, state_size)),
         start=jnp.full(streams, start, jnp.int32),
         cells=jax.random.randint(keys[5], (T + 1, *streams, num_objects), 0, num_cells),
         r_tc=jax.random.normal(keys[6], (T, *streams, C)),

@@ -44,7 +44,7 @@ def test_a_loaded_agent_acts_greedily_on_its_own_unrolled_networks(finished):
         frames.append(world.observe(state))
         state = world.step(key, state, a_t)
     o_t, a_tm1 = jnp.stack(frames), jnp.array([0, *actions[:-1]])
-    model, q = agent.params.model, agent.params.q
+    model, q = agent.params.model, agent.params.agent
     b_t = model.core.unroll(model.core.encoder(o_t), a_tm1, jnp.zeros(model.core.size))
     h_t = q.core.unroll(q.core.encoder(o_t), a_tm1, jnp.zeros(q.core.size))
     np.testing.assert_allclose(np.stack(beliefs), b_t, atol=1e-5)
@@ -52,7 +52,7 @@ def test_a_loaded_agent_acts_greedily_on_its_own_unrolled_networks(finished):
 
 
 def test_two_seeds_are_two_agents_and_a_third_is_an_error(finished):
-    weights = [np.asarray(finished.agent(seed).params.q.core.gru.weight) for seed in (0, 1)]
+    weights = [np.asarray(finished.agent(seed).params.agent.core.gru.weight) for seed in (0, 1)]
     assert not np.allclose(weights[0], weights[1])
     with pytest.raises(NdigoError, match=r"^seed 2: there are seeds 0 to 1$"):
         ndigo.load(finished.path, seed=2, trust=TRUST)

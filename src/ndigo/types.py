@@ -20,8 +20,6 @@ class Truth(eqx.Module):
 
     agent: Int[Array, " 2"]  # (row, col)
     objects: Int[Array, "N 2"]  # (row, col) of each object, in the experiment's order
-    agent_room: Int[Array, ""]  # index into the world's rooms; -1 in a door or corridor
-    object_rooms: Int[Array, " N"]
 
 
 class Episode(eqx.Module):
@@ -32,7 +30,7 @@ class Episode(eqx.Module):
     cells: Int[Array, "S+1 N"]
     a_t: Int[Array, " S"]
     mu_t: Float[Array, " S"]
-    q_state: Float[Array, "S//M D"]  # before every M-th frame
+    agent_state: Float[Array, "S//M D"]  # before every M-th frame
 
 
 class Window(eqx.Module):
@@ -43,7 +41,7 @@ class Window(eqx.Module):
     a_t: Int[Array, "T *B"]
     mu_t: Float[Array, "T *B"]  # probability the actor gave to a_t
     belief: Float[Array, "*B D"]  # the model's state before the first frame, stored at acting time
-    q_state: Float[Array, "*B D"]  # the Q-network's, likewise
+    agent_state: Float[Array, "*B D"]  # the agent's, likewise
     start: Int[Array, "*B"]  # the first frame's step in its episode
     cells: Int[Array, "T+1 *B N"]  # true cell of each object, row * columns + col: for the probe alone
     r_tc: Float[Array, "T *B C"] | None = None  # by channel, of a reward that is computed on whole episodes

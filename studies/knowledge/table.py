@@ -56,7 +56,7 @@ def live(agent: Subject, mind: Mind, key: Array, epsilon: float, num_episodes: i
         a_t=episodes.a_t.T.astype(jnp.int32),
         mu_t=episodes.mu_t.T,
         belief=jnp.zeros_like(b_t[:, 0]),
-        q_state=episodes.q_state[:, 0],
+        agent_state=episodes.agent_state[:, 0],
         start=jnp.zeros(num_episodes, jnp.int32),
         cells=jnp.swapaxes(episodes.cells, 0, 1).astype(jnp.int32),
     )

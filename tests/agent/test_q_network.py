@@ -46,7 +46,7 @@ def test_dueling_heads_are_the_value_plus_what_is_better_than_average():
 
 def test_network_steps_one_frame_at_a_time_to_the_values_of_its_unroll(setting):
     network, _, window, _ = setting
-    h, q_t = window.q_state, network.unroll(window)
+    h, q_t = window.agent_state, network.unroll(window)
     for t in range(T + 1):
         h, q = network.step(window.o_t[t], window.a_tm1[t], h)
         np.testing.assert_allclose(q, q_t[t], rtol=1e-4, atol=1e-5)
@@ -106,7 +106,7 @@ def test_last_frame_bootstraps(setting):
 
 def test_values_start_from_the_stored_state(setting):
     online, _, window, _ = setting
-    other = eqx.tree_at(lambda w: w.q_state, window, window.q_state + 1)
+    other = eqx.tree_at(lambda w: w.agent_state, window, window.agent_state + 1)
     assert (online.unroll(window)[0] != online.unroll(other)[0]).all()
 
 

@@ -32,7 +32,7 @@ def rows_of(numbers) -> Window:
         a_t=carry(windows.a_t, jnp.int8),
         mu_t=carry(windows.mu_t, jnp.float32),
         belief=carry(windows.belief, jnp.float32),
-        q_state=carry(windows.q_state, jnp.float32),
+        agent_state=carry(windows.agent_state, jnp.float32),
         start=carry(windows.start, jnp.int32),
         cells=carry(windows.cells, jnp.int16),
         r_tc=carry(windows.r_tc, jnp.float32),
@@ -72,7 +72,7 @@ def test_fields_of_a_drawn_row_belong_together():
     assert w.r_tc is not None
     for field in (w.a_tm1, w.a_t, w.mu_t, w.cells[..., 0], w.r_tc[..., 0]):
         np.testing.assert_array_equal(field, np.broadcast_to(w.start, field.shape))
-    for state in (w.belief, w.q_state):
+    for state in (w.belief, w.agent_state):
         np.testing.assert_array_equal(state, np.broadcast_to(w.start[:, None], state.shape))
     assert (w.o_t.shape, w.a_t.shape, w.cells.shape) == ((T + 1, 20, *SHAPE), (T, 20), (T + 1, 20, 1))
 

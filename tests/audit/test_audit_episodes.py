@@ -182,7 +182,7 @@ def once(function):
 def trained(mind, monkeypatch) -> Trained:
     """`ndigo audit here` finds the untrained networks."""
     config = preset("cpu", num_ahead=K, reward="ndigo-1", world="<tiny>")
-    params = Params(model=mind.model, reward=None, q=mind.q, probe=mind.probe)
+    params = Params(model=mind.model, reward=None, agent=mind.q, probe=mind.probe)
     params = jax.tree.map(lambda x: x[None], params)
     trained = Trained(settings_of(config, WORLD, REWARD), config, WORLD, REWARD, params)
     monkeypatch.setattr("ndigo.commands.audit.load_trained", lambda path: trained)

@@ -28,7 +28,7 @@ WORDS = ["reproduce", "exp1", "--reward", "ndigo-1", "--rows", "rows", "--runs",
 
 def where(state) -> Truth:
     lit = jnp.stack([0, state.lit])
-    return Truth(agent=jnp.stack([0, state.door]), objects=lit[None], agent_room=jnp.int32(0), object_rooms=lit[:1])
+    return Truth(agent=jnp.stack([0, state.door]), objects=lit[None])
 
 
 @pytest.fixture

@@ -43,8 +43,8 @@ def test_an_episode_is_the_plain_one(name, every, turn, monkeypatch):
         assert one.dtype == two.dtype
         np.testing.assert_array_equal(one, two, err_msg=field)
     np.testing.assert_array_equal(ours.mu_t, plain.mu_t)
-    assert ours.q_state.shape == (4, world.num_steps // every, 4)
-    np.testing.assert_allclose(ours.q_state, plain.q_state, atol=1e-5)
+    assert ours.agent_state.shape == (4, world.num_steps // every, 4)
+    np.testing.assert_allclose(ours.agent_state, plain.agent_state, atol=1e-5)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.1)])  # which keeps 8 bits

@@ -91,5 +91,5 @@ def test_world_without_truth_has_no_cells():
 def test_last_cell_of_a_large_map_keeps_its_number():
     """300 x 300 cells do not fit 16 bits."""
     place = jnp.array([299, 299])
-    truth = Truth(agent=place, objects=place[None], agent_room=jnp.int32(0), object_rooms=jnp.zeros(1, jnp.int32))
+    truth = Truth(agent=place, objects=place[None])
     assert object_cells(world_of((300, 300), lambda state: truth), jnp.int32(0)).tolist() == [89_999]

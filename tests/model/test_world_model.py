@@ -129,7 +129,7 @@ def test_a_batch_of_windows_is_looked_at_as_each_alone():
 
 def _stream_axes(window):
     """Fields that lead with time have their streams on axis 1, the others on axis 0."""
-    return type(window)(o_t=1, a_tm1=1, a_t=1, mu_t=1, belief=0, q_state=0, start=0, cells=1)
+    return type(window)(o_t=1, a_tm1=1, a_t=1, mu_t=1, belief=0, agent_state=0, start=0, cells=1)
 
 
 def test_prediction_loss_is_the_sum_over_k_of_the_mean_over_steps_that_have_a_frame():

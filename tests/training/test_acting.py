@@ -46,7 +46,7 @@ def episode(params):
     """One episode of an agent that explores half of the time, and its beliefs."""
 
     def run(key):
-        episode = play(WORLD, params.q, key, jnp.float32(0.5))
+        episode = play(WORLD, params.agent, key, jnp.float32(0.5))
         return episode, beliefs(params.model.core, jax.tree.map(lambda x: x[None], episode), WORLD.shape)[0]
 
     return jax.jit(run)(jax.random.key(1))
@@ -85,7 +85,7 @@ def test_stored_states_are_those_of_a_walk_from_the_start_of_the_episode(params,
     e = episode[0]
     windows = cut_windows(episode[0], episode[1], T)
     o_t = unpack(e.o_t, WORLD.shape)
-    for core, stored in ((params.model.core, windows.belief), (params.q.core, windows.q_state)):
+    for core, stored in ((params.model.core, windows.belief), (params.agent.core, windows.agent_state)):
         step = jax.jit(lambda *frame, core=core: core.step(*frame))
         before = [jnp.zeros(core.size)]  # the state before each frame
         for t in range(S):
@@ -108,7 +108,7 @@ def test_belief_of_a_window_goes_on_where_the_one_before_ended(params, episode):
 def test_probability_of_an_action_is_that_of_epsilon_greedy(params):
     """Over many episodes: mu of the greedy action is 1 - e + e/A, of another e/A, and they occur as often."""
     epsilon = 0.6
-    run = jax.jit(jax.vmap(lambda key: play(WORLD, params.q, key, jnp.float32(epsilon))))
+    run = jax.jit(jax.vmap(lambda key: play(WORLD, params.agent, key, jnp.float32(epsilon))))
     mu_t = np.asarray(run(jax.random.split(jax.random.key(2), 200)).mu_t).ravel()
     greedy, other = 1 - epsilon + epsilon / 3, epsilon / 3
     assert set(np.round(mu_t, 4)) == {np.float32(round(greedy, 4)), np.float32(round(other, 4))}
@@ -117,7 +117,7 @@ def test_probability_of_an_action_is_that_of_epsilon_greedy(params):
 
 
 def test_epsilon_of_one_acts_uniformly_and_of_zero_always_greedily(params):
-    run = jax.jit(jax.vmap(lambda key, epsilon: play(WORLD, params.q, key, epsilon), in_axes=(0, None)))
+    run = jax.jit(jax.vmap(lambda key, epsilon: play(WORLD, params.agent, key, epsilon), in_axes=(0, None)))
     keys = jax.random.split(jax.random.key(3), 200)
     uniform, greedy = run(keys, jnp.float32(1.0)), run(keys, jnp.float32(0.0))
     np.testing.assert_allclose(uniform.mu_t, 1 / 3, rtol=1e-5)
@@ -127,7 +127,7 @@ def test_epsilon_of_one_acts_uniformly_and_of_zero_always_greedily(params):
 
 def test_a_repeated_action_has_probability_one_and_is_the_one_before_it(params):
     epsilon = 0.6
-    run = jax.jit(jax.vmap(lambda key: play(WORLD, params.q, key, jnp.float32(epsilon), longest_stretch=4)))
+    run = jax.jit(jax.vmap(lambda key: play(WORLD, params.agent, key, jnp.float32(epsilon), longest_stretch=4)))
     episodes = run(jax.random.split(jax.random.key(2), 200))
     mu_t, a_t = np.asarray(episodes.mu_t), np.asarray(episodes.a_t)
     greedy, other = 1 - epsilon + epsilon / 3, epsilon / 3

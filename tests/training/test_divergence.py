@@ -45,9 +45,9 @@ def test_the_first_update_seed_and_number_are_named(value):
 
 
 def test_weights_that_no_loss_has_met_are_named_too():
-    arrays = {".params.q": np.zeros((2, 4), np.float32), ".key": np.zeros((2, 2), np.uint32)}
+    arrays = {".params.agent": np.zeros((2, 4), np.float32), ".key": np.zeros((2, 2), np.uint32)}
     refuse_bad_weights(arrays, step=8)
-    arrays[".params.q"][1, 2] = np.inf
+    arrays[".params.agent"][1, 2] = np.inf
     with pytest.raises(DivergedError, match=r"^tensor \.params\.q of seed 1 is not finite after learner step 8$"):
         refuse_bad_weights(arrays, step=8)
 

@@ -39,7 +39,7 @@ def test_arithmetic_is_two_operations_for_each_weight_a_row_meets(predictor):
         one_step = p.gru.weight.size + mlp(p.decoder)
     else:
         one_step = (p.from_belief.size + p.output.size) / config.num_ahead  # K networks, each used once
-    q = core(params.q.core) + mlp(params.q.value) + mlp(params.q.advantage)
+    q = core(params.agent.core) + mlp(params.agent.value) + mlp(params.agent.advantage)
     frames = 3 * (config.window + 1)
     weights = frames * (3 * core(params.model.core) + 3 * q + q)  # the target network only looks
     weights += 3 * config.window * config.num_ahead * 3 * one_step

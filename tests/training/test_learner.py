@@ -45,8 +45,6 @@ def tiny_world(has_truth: bool = True) -> World:
     place = Truth(
         agent=jnp.zeros(2, jnp.int32),
         objects=jnp.zeros((1, 2), jnp.int32),
-        agent_room=jnp.int32(0),
-        object_rooms=jnp.zeros(1, jnp.int32),
     )
     return World(
         name="tiny",
@@ -93,7 +91,7 @@ def test_scrambled_truth_leaves_training_bit_identical(name):
     windows = [batch(i, start=6 * (i % 2)) for i in range(4)]
     scrambled = [eqx.tree_at(lambda w: w.cells, w, 5 - w.cells) for w in windows]
     one, other = run(name, windows)[-1], run(name, scrambled)[-1]
-    for part in ("model", "reward", "q"):
+    for part in ("model", "reward", "agent"):
         assert is_equal(getattr(one.params, part), getattr(other.params, part)), part
     assert is_equal((one.target, one.memory), (other.target, other.memory))
     assert not is_equal(one.params.probe, other.params.probe)
@@ -110,7 +108,7 @@ def test_gradient_of_each_part_is_that_of_its_own_loss():
     """One gradient of the sum of all losses, against one gradient for each."""
     reward, learner = make_reward("pe"), learner_of("pe")
     state, window = learner.init(jax.random.key(0)), batch()
-    model, q, probe = state.params.model, state.params.q, state.params.probe
+    model, q, probe = state.params.model, state.params.agent, state.params.probe
     assert probe is not None
 
     @jax.jit
@@ -134,7 +132,7 @@ def test_gradient_of_each_part_is_that_of_its_own_loss():
 
     arguments = (state.target, state.memory, window, jnp.int32(0))
     together = jax.jit(jax.grad(lambda params: learner.loss(params, *arguments)[0]))(state.params)
-    for ours, alone in zip((together.model, together.q, together.probe), separate(), strict=True):
+    for ours, alone in zip((together.model, together.agent, together.probe), separate(), strict=True):
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), ours, alone)
         assert any(np.any(x) for x in jax.tree.leaves(ours))
 
@@ -148,7 +146,7 @@ def test_the_gradients_norms_are_those_of_the_parts(name):
     numbers = learner.update(key, state, window)[1]
     arguments = (state.target, state.memory, window, jnp.int32(0))
     gradient = jax.jit(jax.grad(lambda params: learner.loss(params, *arguments)[0]))(state.params)
-    for part in ("model", "reward", "q", "probe"):
+    for part in ("model", "reward", "agent", "probe"):
         leaves = [np.asarray(x, np.float64) for x in jax.tree.leaves(getattr(gradient, part))]
         expected = np.sqrt(sum(np.square(x).sum() for x in leaves))
         assert getattr(numbers, f"{part}_gradient") == pytest.approx(expected, rel=1e-4), part
@@ -157,7 +155,7 @@ def test_the_gradients_norms_are_those_of_the_parts(name):
 def test_each_part_steps_at_its_own_rate():
     """Adam's first step moves a parameter by the rate, whatever its gradient."""
     before, after = run("pe", [batch()])
-    rates = {"model": CONFIG.model_rate, "q": CONFIG.agent_rate, "probe": CONFIG.probe_rate}
+    rates = {"model": CONFIG.model_rate, "agent": CONFIG.agent_rate, "probe": CONFIG.probe_rate}
     for part, rate in rates.items():
         assert moved(before, after, part) == pytest.approx(rate, rel=0.01), part
 
@@ -168,14 +166,21 @@ def moved(before: LearnerState, after: LearnerState, part: str) -> float:
     return max(float(jnp.abs(a - b).max()) for a, b in zip(*map(jax.tree.leaves, (old, new)), strict=True))
 
 
+def at_step(state: LearnerState, step: int) -> LearnerState:
+    """As if so many updates had gone before: every counter but Adam's own."""
+    adam, rates = state.optimiser
+    rates = jax.tree.map(lambda count: jnp.full_like(count, step), rates)
+    return eqx.tree_at(lambda s: (s.step, s.optimiser), state, (jnp.int32(step), (adam, rates)))
+
+
 @pytest.mark.parametrize(("step", "share"), [(0, 1), (50, 0.6), (100, 0.2), (300, 0.2)])
 @pytest.mark.parametrize("last_model_rate", [None, 1.0])
 def test_the_rates_fall_in_a_line_to_their_last_share(step, share, last_model_rate):
     config = dataclasses.replace(CONFIG, last_rate=0.2, last_model_rate=last_model_rate, learner_steps=100)
     learner = learner_of("pe", config)
-    before = eqx.tree_at(lambda s: s.step, learner.init(jax.random.key(0)), jnp.int32(step))
+    before = at_step(learner.init(jax.random.key(0)), step)
     after, _ = learner.update(jax.random.key(1), before, batch())
-    rates = {"q": share * config.agent_rate, "probe": share * config.probe_rate, "model": config.model_rate}
+    rates = {"agent": share * config.agent_rate, "probe": share * config.probe_rate, "model": config.model_rate}
     if last_model_rate is None:
         rates["model"] *= share
     for part, rate in rates.items():
@@ -186,7 +191,7 @@ def test_target_network_is_copied_every_period_and_is_still_between():
     states = run("pe", [batch(i) for i in range(7)])
     for step, state in enumerate(states):
         copied = states[step - step % CONFIG.target_period]
-        assert is_equal(state.target, copied.params.q), f"after {step} updates"
+        assert is_equal(state.target, copied.params.agent), f"after {step} updates"
 
 
 def test_prediction_gain_keeps_the_model_that_paid():
@@ -211,7 +216,7 @@ def test_prediction_gain_is_paid_in_float32_where_the_rest_is_bfloat16():
 
 def test_random_trains_the_model_and_the_probe_but_no_policy():
     before, after = run("random", [batch()])
-    assert is_equal(before.params.q, after.params.q)
+    assert is_equal(before.params.agent, after.params.agent)
     assert not is_equal(before.params.model, after.params.model)
     assert not is_equal(before.params.probe, after.params.probe)
 

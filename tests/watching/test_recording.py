@@ -44,7 +44,7 @@ def looped(agent, recorded):
 
 def test_an_episode_is_the_one_that_training_would_play_with_the_same_key(agent, recorded):
     for i in range(2):
-        episode = jax.jit(lambda key: play(agent.world, agent.params.q, key, jnp.float32(0)))(episode_key(0, i))
+        episode = jax.jit(lambda key: play(agent.world, agent.params.agent, key, jnp.float32(0)))(episode_key(0, i))
         np.testing.assert_array_equal(recorded.o[i], unpack(episode.o_t, agent.world.shape))
         np.testing.assert_array_equal(recorded.a[i], [*episode.a_t.tolist(), -1])
         rows, cols = np.divmod(np.asarray(episode.cells), agent.world.map_shape[1])

@@ -41,7 +41,6 @@ def test_objects_stay_in_the_room_they_started_in(name, seed, persistence):
     row, col = np.moveaxis(np.asarray(truth.objects), -1, 0)
     rooms = grid.layout.room_of[row, col]
     assert (rooms == rooms[:, :1]).all()
-    np.testing.assert_array_equal(rooms, truth.object_rooms)
     for n, thing in enumerate(grid.objects):
         assert {grid.layout.rooms[i] for i in np.unique(rooms[..., n])} <= set(thing.rooms)
 

@@ -19,8 +19,6 @@ def truth_at(agent: tuple[int, int], *objects: tuple[int, int]) -> Truth:
     return Truth(
         agent=np.array(agent),  # type: ignore[arg-type]
         objects=np.array(objects).reshape(-1, 2),  # type: ignore[arg-type]
-        agent_room=np.array(0),  # type: ignore[arg-type]
-        object_rooms=np.zeros(len(objects)),  # type: ignore[arg-type]
     )
 
 

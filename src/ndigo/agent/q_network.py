@@ -43,7 +43,7 @@ class QNetwork(eqx.Module):
 
     def unroll(self, window: Window) -> Float[Array, "T+1 *B A"]:
         """q(., a) at every frame of the window, from the state stored at acting time."""
-        return self.heads(self.core.unroll(self.core.encoder(window.o_t), window.a_tm1, window.q_state))
+        return self.heads(self.core.unroll(self.core.encoder(window.o_t), window.a_tm1, window.agent_state))
 
     def step(
         self, o_t: Array, a_tm1: Int[Array, "..."], h_tm1: Float[Array, "... D"]

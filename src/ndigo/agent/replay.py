@@ -89,7 +89,7 @@ def make_replay(*, capacity: int, shape: tuple[int, int, int]) -> Replay:
             a_t=picked.a_t.T.astype(jnp.int32),
             mu_t=picked.mu_t.T,
             belief=picked.belief,
-            q_state=picked.q_state,
+            agent_state=picked.agent_state,
             start=picked.start,
             cells=jnp.swapaxes(picked.cells, 0, 1).astype(jnp.int32),
             r_tc=None if picked.r_tc is None else jnp.swapaxes(picked.r_tc, 0, 1),

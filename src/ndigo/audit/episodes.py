@@ -127,7 +127,7 @@ def _judge(world: World, reward: IntrinsicReward) -> Callable[[Mind | None, Epis
             a_t=episode.a_t,
             mu_t=jnp.ones(S),
             belief=jnp.zeros(mind.model.core.size),
-            q_state=jnp.zeros(mind.q.core.size),
+            agent_state=jnp.zeros(mind.q.core.size),
             start=jnp.int32(0),
             cells=cells,
         )

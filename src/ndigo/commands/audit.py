@@ -136,7 +136,7 @@ def judged_reward(name: str | None, trained: Trained | None) -> IntrinsicReward:
 
 def minds_of(trained: Trained) -> list[Mind]:
     agents = [trained.agent(seed).params for seed in range(trained.num_seeds)]
-    return [Mind(model=params.model, q=params.q, probe=params.probe) for params in agents]
+    return [Mind(model=params.model, q=params.agent, probe=params.probe) for params in agents]
 
 
 def policy_of(name: str, world: World, trained: Trained | None) -> Callable[[Mind | None], ReferenceAgent]:

@@ -131,7 +131,7 @@ def _sizes(config: Config) -> Table:
     for name, value in dataclasses.asdict(config).items():
         table.add_row(name, f"{value:,}" if isinstance(value, int) else f"{value}")
     table.add_section()
-    for name in ("model", "q", "reward", "probe"):
+    for name in ("model", "agent", "reward", "probe"):
         table.add_row(f"parameters of {name}, a seed", f"{_count(getattr(params, name)) // config.seeds:,}")
     table.add_row("replay", f"{num_bytes(state.rows) / 1e6:,.1f} MB")
     table.add_row("checkpoint", f"{num_bytes(state) / 1e6:,.1f} MB")

@@ -63,7 +63,7 @@ def play(
     steps = jax.tree.map(
         lambda x: x.reshape(S // every, every, *x.shape[1:]), (keys, stretches.is_random, stretches.a_t)
     )
-    (*last, _), (records, q_state) = lax.scan(stretch, first, steps)
+    (*last, _), (records, agent_state) = lax.scan(stretch, first, steps)
     end = record(*last)
     records = jnp.concatenate([records.reshape(S, -1), as_bytes(end)[None]])
     o_t, cells, a_tm1, was_greedy = from_bytes(records, end)
@@ -73,7 +73,7 @@ def play(
         cells=cells,
         a_t=a_tm1[1:],
         mu_t=stretches.chance(was_greedy[1:] == 1, epsilon, A),
-        q_state=q_state,
+        agent_state=agent_state,
     )
 
 

@@ -139,7 +139,6 @@ class NumpyWorld:
             {offset: i * num_channels + 1 + n for i, offset in enumerate(offsets)} for n in range(len(self._movers))
         ]
         self._place = [divmod(cell, stride) for cell in range(rows * stride)]
-        self._rooms = np.pad(grid.layout.room_of, ((0, 0), (0, stride - cols)), constant_values=-1).ravel()
         self.agent = self._start
 
     def reset_from(self, words: Sequence[int]) -> None:
@@ -182,9 +181,8 @@ class NumpyWorld:
 
     def truth(self) -> Truth:
         """Where everything is, in NumPy arrays."""
-        rooms: Any = self._rooms[[self.agent, *(mover.cell for mover in self._movers)]]
         cells: Any = self.cells()
-        return Truth(agent=cells["agent"], objects=cells["objects"], agent_room=rooms[0], object_rooms=rooms[1:])
+        return Truth(agent=cells["agent"], objects=cells["objects"])
 
 
 def _only_walls(world: World) -> list[UInt8[np.ndarray, " VVC"]]:

@@ -50,7 +50,7 @@ def pay_exactly(reward: IntrinsicReward, world: Any, *splits: Callable[[Nats], F
             a_t=a_t,
             mu_t=jnp.ones(len(a_t)),
             belief=jnp.zeros(0),
-            q_state=jnp.zeros(0),
+            agent_state=jnp.zeros(0),
             start=jnp.int32(0),
             cells=jnp.zeros((len(o_t), 0), jnp.int32),
         )

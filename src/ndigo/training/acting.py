@@ -62,7 +62,7 @@ def play(
         cells=cells,
         a_t=a_tm1[1:],
         mu_t=stretches.chance(is_greedy, epsilon, A),
-        q_state=h_tm1[::every],
+        agent_state=h_tm1[::every],
     )
 
 
@@ -78,7 +78,7 @@ def cut_windows(
 ) -> Window:
     """An episode as its replay rows, [W, T, ...], frames packed, each with the states before its first frame."""
     starts = window_starts(len(episode.a_t), T)
-    every = len(episode.a_t) // len(episode.q_state)
+    every = len(episode.a_t) // len(episode.agent_state)
 
     def rows(x_t: Array, length: int) -> Array:
         return jnp.stack([x_t[s : s + length] for s in starts])
@@ -89,7 +89,7 @@ def cut_windows(
         a_t=rows(episode.a_t, T),
         mu_t=rows(episode.mu_t, T),
         belief=jnp.stack([b_t[s - 1] if s else jnp.zeros_like(b_t[0]) for s in starts]),
-        q_state=jnp.stack([episode.q_state[s // every] for s in starts]),
+        agent_state=jnp.stack([episode.agent_state[s // every] for s in starts]),
         start=jnp.array(starts, jnp.int32),
         cells=rows(episode.cells, T + 1),
         r_tc=None if r_tc is None else rows(r_tc, T),

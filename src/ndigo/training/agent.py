@@ -41,7 +41,7 @@ class Agent:
     def start(self) -> AgentState:
         """The state before the first frame of an episode."""
         core = self.params.model.core
-        return AgentState(b_t=jnp.zeros(core.size), h_t=jnp.zeros(self.params.q.core.size), a_t=jnp.int32(0))
+        return AgentState(b_t=jnp.zeros(core.size), h_t=jnp.zeros(self.params.agent.core.size), a_t=jnp.int32(0))
 
     def act(self, o_t: Any, state: AgentState) -> tuple[int, AgentState]:
         """The greedy action for the frame `o_t` ([V, V, C], 0 or 1) and the state after seeing it."""
@@ -66,7 +66,7 @@ class Agent:
     def _act(self) -> Any:
         def act(o_t, state):
             b_t = self.params.model.core.step(o_t, state.a_t, state.b_t)
-            h_t, q_t = self.params.q.step(o_t, state.a_t, state.h_t)
+            h_t, q_t = self.params.agent.step(o_t, state.a_t, state.h_t)
             a_t = q_t.argmax(axis=-1).astype(jnp.int32)
             return a_t, AgentState(b_t=b_t, h_t=h_t, a_t=a_t)
 

@@ -4,7 +4,7 @@
 
 No term reaches another's parameters: the reward enters L_Q as a number, the belief enters the probe
 behind a stop-gradient, and the Q-network has a core of its own. So one gradient serves all four, and
-Adam's step is the only thing that differs between them.
+Adam's rate is the only thing that differs between them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Params(eqx.Module):
 
     model: WorldModel
     reward: Any  # the reward's own networks; None for most
-    q: QNetwork
+    agent: QNetwork
     probe: Probe | None  # None where the world has no truth to compare with
 
 
@@ -47,7 +47,7 @@ class LearnerState(eqx.Module):
     params: Params
     target: QNetwork
     memory: Any  # what the reward keeps between updates, such as a copy of the model
-    adam: Any
+    optimiser: Any  # Adam's moments, and how far each rate has fallen
     step: Int[Array, ""]
 
 
@@ -63,7 +63,7 @@ class Numbers(eqx.Module):
     discovery_loss: Float[Array, " N"]
     model_gradient: Float[Array, ""]  # norms
     reward_gradient: Float[Array, ""]
-    q_gradient: Float[Array, ""]
+    agent_gradient: Float[Array, ""]
     probe_gradient: Float[Array, ""]
 
 
@@ -76,25 +76,38 @@ class Learner:
     update: Callable[[Array, LearnerState, Window], tuple[LearnerState, Numbers]]
 
 
-def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learner:
-    by = twins(config)
-    adam = optax.scale_by_adam()
+def make_optimiser(config: Config) -> Any:
+    """Adam, and for each network a rate that falls in a line over the run.
+
+    Adam works on one vector, in which the networks follow each other: sixty small kernels become one.
+    """
+
+    def falling(rate: float, last: float) -> optax.GradientTransformation:
+        return optax.scale_by_learning_rate(optax.linear_schedule(rate, rate * last, config.learner_steps))
+
     last_model_rate = config.last_rate if config.last_model_rate is None else config.last_model_rate
-    # Of each network: its rate, and the share of it that is left at the end.
-    rates: Any = Params(
-        model=(config.model_rate, last_model_rate),  # type: ignore[arg-type]
-        reward=(config.model_rate, last_model_rate),
-        q=(config.agent_rate, config.last_rate),  # type: ignore[arg-type]
-        probe=(config.probe_rate, config.last_rate),  # type: ignore[arg-type]
-    )
+    rates: dict[Any, Any] = {
+        "model": falling(config.model_rate, last_model_rate),
+        "agent": falling(config.agent_rate, config.last_rate),
+        "probe": falling(config.probe_rate, config.last_rate),
+    }
+
+    def label(params: Any) -> Any:
+        return dataclasses.replace(params, model="model", reward="model", agent="agent", probe="probe")
+
+    return optax.chain(optax.flatten(optax.scale_by_adam()), optax.partition(rates, label))
+
+
+def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learner:
+    by, optimiser = twins(config), make_optimiser(config)
 
     def init(key: Array) -> LearnerState:
         params = computed_by(by, init_params(key, config, world, reward))
         return LearnerState(
             params=params,
-            target=params.q,
+            target=params.agent,
             memory=reward.remember(params.model),
-            adam=adam.init(ravel_pytree(params)[0]),
+            optimiser=optimiser.init(params),
             step=jnp.int32(0),
         )
 
@@ -113,7 +126,7 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
             # with them, and on the way back copy both gradients into one array for it.
             frames = eqx.tree_at(lambda w: w.o_t, window, lax.optimization_barrier(window.o_t))
             agent_loss = q_loss(
-                params.q, target, frames, paid.r_t, paid.is_known, gamma=config.gamma, lambda_=config.lambda_
+                params.agent, target, frames, paid.r_t, paid.is_known, gamma=config.gamma, lambda_=config.lambda_
             )
         probe_loss = jnp.zeros(0)
         if params.probe is not None:
@@ -130,31 +143,16 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
     def update(key: Array, state: LearnerState, window: Window) -> tuple[LearnerState, Numbers]:
         offset = jax.random.randint(key, (), 0, num_offsets(config.probe_stride, len(window.o_t)))
         grads, numbers = jax.grad(loss, has_aux=True)(state.params, state.target, state.memory, window, offset)
-        # Adam works on one vector, in which the networks follow each other: sixty small kernels become one.
-        flat, unravel = ravel_pytree(grads)
-        names = [field.name for field in dataclasses.fields(Params)]
-        ends = np.cumsum([sum(x.size for x in jax.tree.leaves(getattr(grads, name))) for name in names])
-        parts = zip(names, jnp.split(flat, ends[:-1]), strict=True)
-        norms = {f"{name}_gradient": jnp.sqrt(jnp.square(part).sum()) for name, part in parts}
-        flat_step, adam_state = adam.update(flat, state.adam)
-        progress = jnp.minimum(state.step / config.learner_steps, 1)
-
-        def moved(rate: tuple[float, float], old: Any, step: Any) -> Any:
-            first, last = rate
-            now = first * (1 - (1 - last) * progress)
-            return jax.tree.map(lambda p, s: p - now * s, old, step)
-
-        steps = unravel(jnp.asarray(flat_step))
-        params = jax.tree.map(moved, rates, state.params, steps, is_leaf=lambda x: isinstance(x, tuple))
-        step = state.step + 1
+        steps, optimiser_state = optimiser.update(grads, state.optimiser)
+        params, step = jax.tree.map(jnp.add, state.params, steps), state.step + 1
         is_due = step % config.target_period == 0
         return LearnerState(
             params=params,
-            target=jax.tree.map(lambda old, new: jnp.where(is_due, new, old), state.target, params.q),
+            target=jax.tree.map(lambda old, new: jnp.where(is_due, new, old), state.target, params.agent),
             memory=reward.after_update(state.memory, state.params.model, step),
-            adam=adam_state,
+            optimiser=optimiser_state,
             step=step,
-        ), Numbers(**numbers, **norms)
+        ), Numbers(**numbers, **norms(grads))
 
     return Learner(init=init, loss=loss, update=update)
 
@@ -193,9 +191,17 @@ def init_params(key: Array, config: Config, world: World, reward: IntrinsicRewar
     return Params(
         model=model,
         reward=reward.init(keys[3], model),
-        q=QNetwork(keys[1], **sizes, state_size=config.belief_size, num_hidden=config.head_hidden),
+        agent=QNetwork(keys[1], **sizes, state_size=config.belief_size, num_hidden=config.head_hidden),
         probe=probe,
     )
+
+
+def norms(grads: Params) -> dict[str, Array]:
+    """The length of each network's gradient, taken on the vector that Adam makes of them all."""
+    names = [field.name for field in dataclasses.fields(Params)]
+    ends = np.cumsum([sum(x.size for x in jax.tree.leaves(getattr(grads, name))) for name in names])
+    parts = zip(names, jnp.split(ravel_pytree(grads)[0], ends[:-1]), strict=True)
+    return {f"{name}_gradient": jnp.sqrt(jnp.square(part).sum()) for name, part in parts}
 
 
 def paid_numbers(seen: Seen, paid: Paid, num_channels: int) -> dict[str, Array]:

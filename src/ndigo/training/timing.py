@@ -17,8 +17,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
-from jax.flatten_util import ravel_pytree
 
 from ndigo.agent.retrace import retrace_targets
 from ndigo.config import Config
@@ -26,6 +24,7 @@ from ndigo.fast.compiling import Options, acting_options, learning_options
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.floor import Rates, measure_rates, update_floor
+from ndigo.training.learner import make_optimiser
 from ndigo.training.trainer import Trainer, TrainState, make_trainer
 from ndigo.training.twins import twins
 from ndigo.worlds import World
@@ -147,10 +146,8 @@ def _calls(
     if not reward.acts_at_random:
         calls["reward and Retrace"] = _forward(returns, params, memory, seen, q_t)
         calls["Q-network, gradient"] = _gradient(q_values, params, window, seen, q_t)
-    adam = optax.scale_by_adam()
-    flat = jax.vmap(lambda p: ravel_pytree(p)[0])(state.learner.params)
-    step = jax.jit(jax.vmap(adam.update))
-    calls["optimiser"] = lambda: step(flat, state.learner.adam)
+    step = jax.jit(jax.vmap(make_optimiser(config).update))
+    calls["optimiser"] = lambda: step(state.learner.params, state.learner.optimiser)
     return calls
 
 

@@ -81,7 +81,7 @@ class Trained:
             self.world,
             self.reward,
             model=params.model,
-            q=params.q,
+            q=params.agent,
             probe=params.probe,
             reward_params=params.reward,
             about={
@@ -118,6 +118,8 @@ def from_file(path: Path, config: Config, world: World, reward: IntrinsicReward)
     """The one seed of an agent file."""
     settings, arrays = load_agent(path)
     like = jax.eval_shape(make_learner(config, world, reward).init, jax.random.key(0)).params
+    # Files of version 0.1 call the agent's network q.
+    arrays = {name.replace(".q.", ".agent.", 1) if name.startswith(".q.") else name: x for name, x in arrays.items()}
     params = checkpoint.into_tree(arrays, like, str(path))
     params = jax.tree.map(lambda x: x[None], params)
     return Trained(settings, config, world, reward, params, settings.get("learner_step"))

@@ -179,7 +179,7 @@ def _episode(world: World, reward: IntrinsicReward, mind: Mind, key: Array) -> d
         a_t=a_t,
         mu_t=jnp.ones(S),
         belief=nothing,
-        q_state=jnp.zeros(mind.q.core.size),
+        agent_state=jnp.zeros(mind.q.core.size),
         start=jnp.int32(0),
         cells=cells,
         r_tc=None if reward.on_episode is None else reward.on_episode(world)(a_t, o_t),

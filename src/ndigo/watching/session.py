@@ -173,7 +173,7 @@ def _look(subject: Subject, mind: Mind, before: Live, random_a: Array) -> tuple[
         a_t=past.a_tm1[1:],
         mu_t=jnp.ones(M),
         belief=past.b_tm1[0],
-        q_state=jnp.zeros(mind.q.core.size),
+        agent_state=jnp.zeros(mind.q.core.size),
         start=t - at,
         cells=jnp.zeros((M + 1, 0), jnp.int32),
         r_tc=None if reward.on_episode is None else jnp.zeros((M, len(world.channels))),

@@ -77,7 +77,6 @@ def grid_world(
     start = layout.start[0] * stride + layout.start[1]
     walk = jnp.asarray(_walk_table(layout, stride))
     walls = jnp.asarray(_wall_bits(layout, view, stride))
-    room_of = jnp.asarray(_flat(layout.room_of, stride, -1))
     offsets = jnp.asarray(_view_offsets(view, stride))
     bit = np.arange(view * view)
     # Object i reads words cuts[i]:cuts[i+1].
@@ -122,8 +121,6 @@ def grid_world(
         return Truth(
             agent=jnp.stack([state.agent // stride, state.agent % stride]),
             objects=jnp.stack([cells // stride, cells % stride], axis=-1),
-            agent_room=room_of[state.agent],
-            object_rooms=room_of[cells],
         )
 
     return World(
