@@ -27,12 +27,12 @@ from matplotlib.ticker import LogLocator
 
 from ndigo.agent import Rows
 from ndigo.api import default_preset
+from ndigo.bench.timing import timed
 from ndigo.config import Config, preset
 from ndigo.fast.compiling import acting_options, learning_options
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import make_reward
 from ndigo.training.learner import LearnerState
-from ndigo.training.timing import timed
 from ndigo.training.trainer import make_trainer
 
 COUNTS: dict[str, tuple[int, ...]] = {

@@ -32,12 +32,12 @@ def ours(batch: int, repeats: int) -> dict[str, Any]:
     import jax.numpy as jnp
 
     from ndigo.agent import Rows
+    from ndigo.bench.floor import measure_rates, update_floor
+    from ndigo.bench.timing import timed
     from ndigo.config import preset
     from ndigo.paper.experiments import EXPERIMENTS
     from ndigo.rewards import make_reward
-    from ndigo.training.floor import measure_rates, update_floor
     from ndigo.training.learner import make_learner
-    from ndigo.training.timing import timed
     from ndigo.training.trainer import make_trainer
 
     config = preset("gpu", seeds=1, batch=batch, precision="float32", replay_steps=20_000, updates_per_round=1)

@@ -13,6 +13,7 @@ import jax
 from rich.table import Table
 
 from ndigo.api import default_preset
+from ndigo.bench.timing import Timings, measure
 from ndigo.config import Config
 from ndigo.config import preset as config_of_preset
 from ndigo.errors import NdigoError
@@ -22,7 +23,6 @@ from ndigo.rewards import make_reward
 from ndigo.storage.run_folder import write_whole
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import within
-from ndigo.training.timing import Timings, measure
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ import pytest
 from custom_world import world as tiny_world
 from tiny_runs import TINY
 
+from ndigo.bench.floor import Cost, Rates, update_floor
+from ndigo.bench.timing import measure
 from ndigo.config import preset
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import make_reward
-from ndigo.training.floor import Cost, Rates, update_floor
 from ndigo.training.learner import make_learner
-from ndigo.training.timing import measure
 
 
 def test_a_floor_waits_for_the_slower_of_arithmetic_and_bytes():

@@ -19,11 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ndigo.agent.retrace import retrace_targets
+from ndigo.bench.floor import Rates, measure_rates, update_floor
 from ndigo.config import Config
 from ndigo.fast.compiling import Options, acting_options, learning_options
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
-from ndigo.training.floor import Rates, measure_rates, update_floor
 from ndigo.training.learner import make_optimiser
 from ndigo.training.trainer import Trainer, TrainState, make_trainer
 from ndigo.training.twins import twins

@@ -1,0 +1,1 @@
+"""How long training takes here, what it costs, and the least that it could."""
