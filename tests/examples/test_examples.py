@@ -10,7 +10,7 @@ import ndigo
 from ndigo.cli import main
 from ndigo.storage.run_folder import RunFolder
 
-LONGEST = {"custom_world.py": 40, "custom_reward.py": 30}
+LONGEST = {"custom_world.py": 40, "custom_reward.py": 30, "ndigo_in_one_file.py": 401}
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
