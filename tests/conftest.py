@@ -15,8 +15,8 @@ import pytest
 
 if TYPE_CHECKING:
     import ndigo
+    from ndigo.agents.agent import Agent
     from ndigo.types import Episodes
-    from ndigo.watching.recording import Subject
 
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
 
@@ -71,15 +71,15 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> ndigo.Run:
 
 
 @pytest.fixture(scope="session")
-def shipped() -> Subject:
+def shipped() -> Agent:
     """The agent that ships with the checkout, ready to be watched."""
     from ndigo.api import load_trained
 
-    return load_trained(Path(__file__).parent.parent / "results/agents/exp1-ndigo-4.safetensors").subject()
+    return load_trained(Path(__file__).parent.parent / "results/agents/exp1-ndigo-4.safetensors").agent()
 
 
 @pytest.fixture(scope="session")
-def recorded(shipped: Subject) -> Episodes:
+def recorded(shipped: Agent) -> Episodes:
     """Two greedy episodes of the shipped agent. Read only."""
     from ndigo.watching.recording import episode_key, record
 

@@ -27,9 +27,9 @@ def walk(agent, world, seed: int = 0) -> tuple[list[int], list[np.ndarray]]:
     state, memory = world.reset(keys[0]), agent.start()
     actions, beliefs = [], []
     for key in keys[1:]:
-        a_t, memory = agent.act(world.observe(state), memory)
+        a_t, memory = agent.step(world.observe(state), memory)
         actions.append(a_t)
-        beliefs.append(agent.belief(memory))
+        beliefs.append(np.asarray(memory.b_t))
         state = world.step(key, state, a_t)
     return actions, beliefs
 
@@ -94,8 +94,8 @@ def test_a_map_of_ones_own_trains_with_a_probe_that_locates(tmp_path):
     run = ndigo.train(world, "pe", out=tmp_path / "run", quiet=True, **TINY_MAP)
     assert np.shape(run.metrics()[-1]["evaluation"]["discovery_loss"]) == (2, 1)
     agent = ndigo.load(run.path, world=world)
-    _, memory = agent.act(world.observe(world.reset(jax.random.key(0))), agent.start())
-    located = agent.locate(memory)
+    _, memory = agent.step(world.observe(world.reset(jax.random.key(0))), agent.start())
+    located = agent.believe(memory)
     assert located.shape == (1, 4, 5)  # objects, rows, columns
     assert located.sum() == pytest.approx(1.0, abs=1e-5)
     # Settings keep no code: the record has to be handed over again.

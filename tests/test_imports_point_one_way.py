@@ -12,16 +12,17 @@ ROOT = Path(ndigo.__file__).parent
 
 BASE = {"types", "config", "networks", "errors", "from_module", "compile_cache"}
 SIBLINGS = {"worlds", "model", "rewards", "agent"}  # do not import each other
-CORE = BASE | SIBLINGS | {"evaluation", "oracle", "training"}  # what is read to understand the method
-LOOKED_AT = BASE | SIBLINGS | {"evaluation", "oracle", "storage"}
+CORE = BASE | SIBLINGS | {"agents", "evaluation", "oracle", "training"}  # what is read to understand the method
+LOOKED_AT = BASE | SIBLINGS | {"agents", "evaluation", "oracle", "storage"}
 TRAINED = LOOKED_AT | {"watching", "training", "fast"}
 
 # Each part of the package (a folder or a file beside it) and the parts it may import.
 MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE | SIBLINGS | {"storage", "terminal"}, BASE),
     "rewards": BASE | {"oracle"},  # ideal rewards; what the exact filter reads is actions and observations
-    "evaluation": BASE | SIBLINGS | {"oracle"},
-    "oracle": BASE | {"worlds"},
+    "agents": BASE | SIBLINGS,
+    "evaluation": BASE | SIBLINGS | {"agents", "oracle"},
+    "oracle": BASE | {"worlds", "agent"},
     "report": BASE | {"worlds", "storage", "terminal"},
     "watching": LOOKED_AT | {"report"},
     "audit": LOOKED_AT | {"report"},

@@ -17,6 +17,7 @@ from typing import Any
 import jax
 from rich.console import Console
 
+from ndigo.agents.agent import Agent
 from ndigo.compile_cache import keep_compiled_programs
 from ndigo.config import Config, check_minutes
 from ndigo.config import preset as config_of_preset
@@ -27,7 +28,6 @@ from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
 from ndigo.storage.agents import load_agent
 from ndigo.storage.run_folder import RunFolder
-from ndigo.training.agent import Agent
 from ndigo.training.logs import refuse_missing_logs
 from ndigo.training.run import Outcome, continue_run, new_run
 from ndigo.training.trained import Trained, from_file, from_run

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Float16, Float32, Int, Int8, UInt8, UInt32
 
@@ -46,6 +47,23 @@ class Window(eqx.Module):
     cells: Int[Array, "T+1 *B N"]  # true cell of each object, row * columns + col: for the probe alone
     r_tc: Float[Array, "T *B C"] | None = None  # by channel, of a reward that is computed on whole episodes
 
+    @staticmethod
+    def whole(
+        o_t: Array, a_t: Array, state_size: int = 0, cells: Array | None = None, r_tc: Array | None = None
+    ) -> Window:
+        """A whole episode of one stream: nothing before its first frame, and nobody else to have chosen its actions."""
+        return Window(
+            o_t=o_t,
+            a_tm1=jnp.concatenate([jnp.zeros_like(a_t[:1]), a_t]),
+            a_t=a_t,
+            mu_t=jnp.ones(len(a_t)),
+            belief=jnp.zeros(state_size),
+            agent_state=jnp.zeros(state_size),
+            start=jnp.int32(0),
+            cells=jnp.zeros((len(o_t), 0), jnp.int32) if cells is None else cells,
+            r_tc=r_tc,
+        )
+
 
 class Seen(eqx.Module):
     """What the world model made of a window: all that a reward may look at."""
@@ -63,6 +81,15 @@ class Paid(eqx.Module):
     r_tc: Float[Array, "T *B C"] | None  # the same, split by channel, where that has a meaning
     is_known: Bool[Array, "T *B"]  # False where the window does not hold the frames that r_t needs
     loss: Float[Array, ""]  # what the reward's own parameters learn from; 0 if it has none
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """Chooses actions. Its state before o_0 is `start` of a key, from which it draws all it ever draws."""
+
+    name: str
+    start: Callable[[Array], Any]  # key -> state
+    act: Callable[[UInt8[Array, "V V C"], Any], tuple[Int[Array, ""], Any]]  # o_t, state -> a_t, state
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def furthest(path: Path) -> list[int]:
     trained = load_trained(path)
     medians = []
     for seed in range(trained.num_seeds):
-        at = record_numbered(trained.subject(seed), 0, 0, EPISODES).agent.astype(int)
+        at = record_numbered(trained.agent(seed), 0, 0, EPISODES).agent.astype(int)
         medians.append(int(np.median(away[at[..., 0] * tables.stride + at[..., 1]].max(axis=1))))
     return medians
 

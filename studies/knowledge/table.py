@@ -23,13 +23,12 @@ from jax import lax
 from jaxtyping import Array
 
 from ndigo.agent import unpack
+from ndigo.agents.agent import Agent, Params
 from ndigo.api import load_trained
 from ndigo.model.probe import Probe, discovery_loss
-from ndigo.networks import lower
 from ndigo.paper.experiments import find_experiment
 from ndigo.training.acting import beliefs, play
 from ndigo.types import Window
-from ndigo.watching.recording import Mind, Subject
 
 EPISODES = {"judged": 400, "learned from": 400}
 PROBE_STEPS, PROBE_BATCH, PROBE_RATE = 3_000, 2_048, 1e-3  # falling in a line to a tenth
@@ -44,9 +43,9 @@ class Lived(NamedTuple):
     wall_reward: Array  # mean over steps
 
 
-def live(agent: Subject, mind: Mind, key: Array, epsilon: float, num_episodes: int) -> Lived:
+def live(agent: Agent, mind: Params, key: Array, epsilon: float, num_episodes: int) -> Lived:
     world = agent.world
-    episodes = jax.vmap(lambda key: play(world, mind.q, key, jnp.float32(epsilon), world.num_steps))(
+    episodes = jax.vmap(lambda key: play(world, mind.agent, key, jnp.float32(epsilon), world.num_steps))(
         jax.random.split(key, num_episodes)
     )
     b_t = beliefs(mind.model.core, episodes, world.shape)
@@ -86,18 +85,17 @@ def trained_on(probe: Probe, b_n: Array, cells_n: Array) -> Probe:
 
 def rows(path: Path) -> tuple[str, str]:
     trained = load_trained(path)
-    agent = trained.subject()
-    mind = lower(agent.mind, trained.config.precision)  # acts and believes as in training
+    agent = trained.agent()
+    mind, probe = agent.networks, agent.params.probe
+    assert probe is not None
     key_own, key_walk, key_learn = jax.random.split(jax.random.key(1), 3)
     run = jax.jit(lambda mind, key, epsilon: live(agent, mind, key, epsilon, EPISODES["judged"]))
     own, walk = run(mind, key_own, 0.0), run(mind, key_walk, 1.0)
     other = jax.jit(lambda mind, key: live(agent, mind, key, 0.0, EPISODES["learned from"]))(mind, key_learn)
     flat = (x.reshape(-1, x.shape[-1]) for x in (other.b_t, other.cells))
-    more = jax.jit(trained_on)(agent.mind.probe, *flat)
+    more = jax.jit(trained_on)(probe, *flat)
     sought = [agent.world.objects.index(name) for name in find_experiment(trained.config.world).discovers]
-    before, after = (
-        float(discovery_loss(probe, own.b_t, own.cells)[..., sought].mean()) for probe in (agent.mind.probe, more)
-    )
+    before, after = (float(discovery_loss(probe, own.b_t, own.cells)[..., sought].mean()) for probe in (probe, more))
     walls = [own.wall_loss, walk.wall_loss, own.wall_reward, walk.wall_reward]
     return (
         f"| {path.stem} | " + " | ".join(f"{float(x):.3f}" for x in walls) + " |",

@@ -14,12 +14,15 @@ from typing import Any
 
 import jax
 
+from ndigo.agent import random_walker
 from ndigo.audit.seeking import seeker_of
 from ndigo.compile_cache import keep_compiled_programs
 from ndigo.evaluation.visits import in_view, visits
-from ndigo.oracle import ReferenceAgent, greedy, knowledge, make_filter, planner, play, random_walker, search_path
+from ndigo.oracle import greedy, knowledge, make_filter, planner, search_path
 from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_experiment
 from ndigo.report.statistics import Estimate, estimates
+from ndigo.types import Policy
+from ndigo.worlds.rollout import rollout
 
 FOLDER = Path(__file__).parents[2] / "src/ndigo/paper/reference_agents"
 SEARCH_WIDTH = 6000  # paths kept of each length; enough for the 35.1 of Experiment 2
@@ -71,12 +74,12 @@ def seeker_row(experiment: Experiment, num_episodes: int) -> dict[str, Any]:
     return {"label": "seeker", "values": values}
 
 
-def play_row(experiment: Experiment, agent: ReferenceAgent, num_episodes: int) -> dict[str, Any]:
+def play_row(experiment: Experiment, agent: Policy, num_episodes: int) -> dict[str, Any]:
     """Whole episodes of an agent; its discovery loss is that of the exact filter, its own memory."""
     world, filter_ = experiment.world, make_filter(experiment.world)
 
     def one(key: jax.Array) -> dict[str, jax.Array]:
-        episode = play(world, agent, key)
+        episode = rollout(world, agent, key)
         seen = visits(in_view(world, episode.o_t[:-1]))
         known = knowledge(filter_, episode.a_t, episode.o_t, episode.truth_t.objects)
         return {

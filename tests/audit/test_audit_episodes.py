@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 from oracle.tiny import TWO_ROOMS
 
-from ndigo.agent import QNetwork
-from ndigo.audit.episodes import Mind, acting, judge_policy, judge_seekers
+from ndigo.agent import QNetwork, random_walker
+from ndigo.agents.agent import Params
+from ndigo.audit.episodes import judge_policy, judge_seekers
 from ndigo.audit.seeking import seeker_of
 from ndigo.cli import main
 from ndigo.commands import audit as audit_command
 from ndigo.config import preset
 from ndigo.model import init_world_model, make_likelihood
 from ndigo.model.probe import Probe
-from ndigo.oracle import play, random_walker
 from ndigo.rewards import make_reward, pay_exactly
-from ndigo.training.learner import Params
 from ndigo.training.run import settings_of
 from ndigo.training.trained import Trained
 from ndigo.worlds import Object, grid_world, read_layout
+from ndigo.worlds.rollout import rollout
 
 S, K, EPISODES = 8, 2, 3
 WORLD = grid_world(
@@ -37,7 +37,7 @@ WORLD = grid_world(
 REWARD = make_reward("ndigo-1")
 
 
-def make_mind(likelihood: str) -> Mind:
+def make_mind(likelihood: str) -> Params:
     def make(key):
         keys = jax.random.split(key, 3)
         sizes = {"shape": WORLD.shape, "num_actions": 5, "num_features": 8, "num_filters": 2}
@@ -51,13 +51,14 @@ def make_mind(likelihood: str) -> Mind:
             num_hidden=8,
         )
         probe = Probe(keys[2], belief_size=8, num_objects=2, num_cells=45, num_hidden=8)
-        return Mind(model=model, q=QNetwork(keys[1], **sizes, state_size=8, num_hidden=8), probe=probe)
+        agent = QNetwork(keys[1], **sizes, state_size=8, num_hidden=8)
+        return Params(model=model, reward=None, agent=agent, probe=probe)
 
     return jax.jit(make)(jax.random.key(0))
 
 
 @pytest.fixture(scope="module")
-def mind() -> Mind:
+def mind() -> Params:
     return make_mind("categorical")
 
 
@@ -70,13 +71,13 @@ def judged(mind):
 def episodes():
     """The same walks, played again."""
     keys = jax.random.split(jax.random.key(1), EPISODES)
-    return jax.device_get(jax.jit(jax.vmap(lambda key: play(WORLD, random_walker(WORLD), key)))(keys))
+    return jax.device_get(jax.jit(jax.vmap(lambda key: rollout(WORLD, random_walker(WORLD), key)))(keys))
 
 
 def test_learned_reward_is_that_of_the_models_own_predictions_step_by_step(mind, judged, episodes):
     """Beliefs frame by frame, chances as the model tells them, -ln p by hand, and NDIGO-1's difference."""
     step = jax.jit(lambda *frame: mind.model.core.step(*frame))
-    predict = jax.jit(lambda b_t, a_k: mind.model.predict(b_t, a_k))
+    predict = jax.jit(lambda b_t, a_k: mind.model.expect(b_t, a_k))
     for e in range(EPISODES):
         o_t, a_t = episodes.o_t[e], episodes.a_t[e]
         b_t, a_tm1, loss = jnp.zeros(8), 0, {}
@@ -118,7 +119,7 @@ def test_perfect_model_of_a_mixture_takes_the_walls_together(mind):
     """And so pays them by the marginal chance of the whole view; cell by cell they are paid for more than once."""
     minds, many, key = [mind, make_mind("mixture")], 100, jax.random.key(2)
     by_cell, whole = judge_policy(WORLD, REWARD, lambda mind: random_walker(WORLD), minds, key, many).attainable
-    walk = jax.jit(jax.vmap(lambda key: play(WORLD, random_walker(WORLD), key)))(jax.random.split(key, many))
+    walk = jax.jit(jax.vmap(lambda key: rollout(WORLD, random_walker(WORLD), key)))(jax.random.split(key, many))
     exact = jax.jit(jax.vmap(pay_exactly(REWARD, WORLD, lambda nats: nats.channels)))
     np.testing.assert_allclose(whole, exact(walk.a_t, walk.o_t)[0], atol=1e-4)
     np.testing.assert_allclose(whole[..., 1:], by_cell[..., 1:], atol=1e-4)
@@ -137,7 +138,7 @@ def test_a_seeker_passes_what_stands_in_its_way_and_stays_where_it_finds_what_it
     things = [Object("post", "fixed", ("b",), avoids_mouths=True), Object("lamp", "fixed", ("c",))]
     layout = read_layout(drawing, {"A": "a", "B": "b", "C": "c"})
     world = grid_world("passage", layout, things, view=3, num_steps=60)
-    walk = jax.jit(jax.vmap(lambda key: play(world, seeker_of(world, "lamp"), key)))
+    walk = jax.jit(jax.vmap(lambda key: rollout(world, seeker_of(world, "lamp"), key)))
     episodes = walk(jax.random.split(jax.random.key(0), 100))
     sees_lamp = np.asarray(episodes.o_t[..., 2]).max(axis=(2, 3)) > 0
     assert sees_lamp[:, -1].all()  # whatever stood in the way
@@ -157,13 +158,13 @@ def test_seekers_find_what_they_seek(mind):
 
 
 def test_agents_policy_is_greedy_in_its_own_network(mind):
-    agent = acting(mind)
-    o_t, state = WORLD.observe(WORLD.reset(jax.random.key(0))), agent.start
+    agent = mind.policy(WORLD, REWARD)
+    o_t, state = WORLD.observe(WORLD.reset(jax.random.key(0))), agent.start(jax.random.key(0))
     h_t = jnp.zeros(8)
     for a_tm1 in (0, None):
-        h_t = mind.q.core.step(o_t, state[0] if a_tm1 is None else jnp.int32(a_tm1), h_t)
-        a_t, state = agent.act(jax.random.key(0), o_t, state)
-        assert int(a_t) == int(mind.q.heads(h_t).argmax())
+        h_t = mind.agent.core.step(o_t, state[0] if a_tm1 is None else jnp.int32(a_tm1), h_t)
+        a_t, state = agent.act(o_t, state)
+        assert int(a_t) == int(mind.agent.heads(h_t).argmax())
 
 
 def once(function):
@@ -182,8 +183,7 @@ def once(function):
 def trained(mind, monkeypatch) -> Trained:
     """`ndigo audit here` finds the untrained networks."""
     config = preset("cpu", num_ahead=K, reward="ndigo-1", world="<tiny>")
-    params = Params(model=mind.model, reward=None, agent=mind.q, probe=mind.probe)
-    params = jax.tree.map(lambda x: x[None], params)
+    params = jax.tree.map(lambda x: x[None], mind)
     trained = Trained(settings_of(config, WORLD, REWARD), config, WORLD, REWARD, params)
     monkeypatch.setattr("ndigo.commands.audit.load_trained", lambda path: trained)
     return trained

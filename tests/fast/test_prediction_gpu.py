@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ndigo.fast.decoding_gpu import ROWS
 from ndigo.fast.prediction import weighted_loss
-from ndigo.fast.prediction_gpu import ROWS, has_kernels, open_loop_gradient
+from ndigo.fast.prediction_gpu import has_kernels, open_loop_gradient
 from ndigo.model.likelihood import LIKELIHOODS, Likelihood, make_likelihood
 from ndigo.model.predictors import init_predictor
 from ndigo.networks import lower

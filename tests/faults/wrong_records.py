@@ -33,9 +33,7 @@ def _observe(state):
 
 
 def _truth(state):
-    return Truth(
-        agent=state.agent, objects=state.thing[None], agent_room=jnp.int32(0), object_rooms=jnp.zeros(1, jnp.int32)
-    )
+    return Truth(agent=state.agent, objects=state.thing[None])
 
 
 RIGHT = World(

@@ -92,7 +92,7 @@ def test_table_of_a_window_equals_one_prediction_at_a_time(predictor):
     window = random_window(jax.random.key(1), T=T)
     seen = jax.jit(lambda window: model.look(window))(window)
     step = jax.jit(lambda *frame: model.core.step(*frame))
-    predict = jax.jit(lambda b_t, a_k: model.predict(b_t, a_k))
+    predict = jax.jit(lambda b_t, a_k: model.expect(b_t, a_k))
     b = window.belief
     for t in range(T):
         b = step(window.o_t[t], window.a_tm1[t], b)

@@ -8,20 +8,19 @@ import numpy as np
 import pytest
 from reference.brownian import ParkedWatcher
 
+from ndigo.agent import follow, random_walker
 from ndigo.oracle import (
-    ReferenceAgent,
     expected_ndigo,
-    follow,
     ideal_ndigo,
     ideal_prediction_error,
     ideal_table,
     knowledge,
     make_filter,
-    play,
-    random_walker,
 )
 from ndigo.rewards import ndigo_sum_reward
+from ndigo.types import Policy
 from ndigo.worlds import Object, make_world
+from ndigo.worlds.rollout import rollout
 from oracle.rooms import five_rooms
 from oracle.tiny import roam, tiny
 
@@ -35,7 +34,7 @@ def judged(world, agent, num_episodes, K):
     filter_ = make_filter(world)
 
     def one(key):
-        episode = play(world, agent, key)
+        episode = rollout(world, agent, key)
         b_t = filter_.run(episode.a_t, episode.o_t)
         return episode, ideal_table(filter_, b_t, episode.a_t, episode.o_t, K)
 
@@ -46,13 +45,17 @@ def test_white_noise_pays_ndigo_nothing_on_any_path_and_prediction_error_for_eve
     """To an agent that walks (half of the episodes) and to one that stays."""
     world = five_rooms((15, 9), Object("noise", "white_noise", ("lower",)), num_steps=30)
 
-    def act(key, o_t, is_moving):
-        # Whether it ever moves is drawn at its first step, and kept.
-        key_kind, key_action = jax.random.split(key)
-        is_moving = jnp.where(is_moving < 0, jax.random.bernoulli(key_kind).astype(jnp.int32), is_moving)
-        return is_moving * jax.random.randint(key_action, (), 0, 5), is_moving
+    walker = random_walker(world)
 
-    episode, table = judged(world, ReferenceAgent("mixed", jnp.int32(-1), act), 32, K=6)
+    def start(key):
+        return jax.random.bernoulli(key).astype(jnp.int32), walker.start(key)
+
+    def act(o_t, state):
+        is_moving, walk = state
+        a_t, walk = walker.act(o_t, walk)
+        return is_moving * a_t, (is_moving, walk)
+
+    episode, table = judged(world, Policy("mixed", start, act), 32, K=6)
     is_still = np.asarray(episode.a_t).max(axis=1) == 0
     assert 8 <= is_still.sum() <= 24
     pay = jax.jit(jax.vmap(lambda L: ([ideal_ndigo(L, H) for H in (1, 2, 4, 5)], ideal_prediction_error(L))))
@@ -78,7 +81,7 @@ def seen_first_from_the_door(wait, num_steps):
     cells = jax.jit(jax.vmap(lambda key: truth(world.reset(jax.random.split(key)[0])).objects[0]))(keys)
     row, col = np.asarray(cells).T
     (there, *_) = np.flatnonzero((row == 4) & np.isin(col, (7, 8, 10, 11)))
-    return world, jax.jit(lambda key: play(world, agent, key))(keys[there])
+    return world, jax.jit(lambda key: rollout(world, agent, key))(keys[there])
 
 
 def test_first_sight_of_a_fixed_object_pays_ln_48_and_a_located_one_nothing():
@@ -121,7 +124,7 @@ def test_reward_for_watching_a_brownian_object_is_the_reference_step_by_step():
     filter_ = make_filter(world)
 
     def one(key):
-        episode = play(world, follow(jnp.array([STAY])), key)
+        episode = rollout(world, follow(jnp.array([STAY])), key)
         b_t = filter_.run(episode.a_t, episode.o_t)
         return episode.truth_t.objects[:, 0], ideal_table(filter_, b_t, episode.a_t, episode.o_t, 11).frame
 
@@ -137,12 +140,12 @@ def test_white_noise_that_blocks_pays_an_agent_that_shuttles_through_it():
     filter_ = make_filter(world)
     upper_end = int(filter_.tables.start)
 
-    def act(key, o_t, before):
+    def act(o_t, before):
         b_t = filter_.correct(before, o_t)
         a_t = jnp.where(b_t.agent == upper_end, DOWN, UP)
         return a_t, filter_.predict(b_t, a_t)
 
-    _, table = judged(world, ReferenceAgent("shuttle", filter_.prior, act), 256, K=5)
+    _, table = judged(world, Policy("shuttle", lambda key: filter_.prior, act), 256, K=5)
     pay = jax.jit(jax.vmap(lambda L: [ideal_ndigo(L, H)[H:].mean(axis=0) for H in (1, 4)]))
     whole, split = jax.device_get((pay(table.frame), pay(table.channels)))
     for H, nats, by_frame, by_channel in zip(
@@ -209,7 +212,7 @@ def test_expected_reward_is_the_mean_of_the_reward_by_object():
     filter_ = make_filter(world)
 
     def one(key):
-        episode = play(world, random_walker(world), key)
+        episode = rollout(world, random_walker(world), key)
         b_t = filter_.run(episode.a_t, episode.o_t)
         table = ideal_table(filter_, b_t, episode.a_t, episode.o_t, 3)
         r_tc, expected = ideal_ndigo(table.channels, 2), expected_ndigo(filter_, b_t, episode.a_t, 2)

@@ -10,11 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ndigo.agent import random_walker
 from ndigo.errors import NdigoError
-from ndigo.oracle import knowledge, make_filter, play, random_walker
+from ndigo.oracle import knowledge, make_filter
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import make_reward
 from ndigo.worlds import make_world
+from ndigo.worlds.rollout import rollout
 from oracle.tiny import roam, tiny
 
 
@@ -48,7 +50,7 @@ def test_belief_is_calibrated_in_every_experiment_and_pays_without_the_truth(exp
     pay = on_episode(dataclasses.replace(world, truth=None))
 
     def judge(key):
-        episode = play(world, random_walker(world), key)
+        episode = rollout(world, random_walker(world), key)
         known = knowledge(filter_, episode.a_t, episode.o_t, episode.truth_t.objects)
         r_tc = pay(episode.a_t, episode.o_t)
         return known.discovery_loss.max(), (known.discovery_loss - known.entropy).mean(axis=0), abs(r_tc).max(axis=0)

@@ -10,17 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ndigo.agent import follow
 from ndigo.errors import NdigoError
-from ndigo.oracle import follow, greedy, make_filter, planner, play, search_path, seek_path
+from ndigo.oracle import greedy, make_filter, planner, search_path, seek_path
 from ndigo.oracle.reference_agents import information
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.worlds import make_world
+from ndigo.worlds.rollout import rollout
 from oracle.tiny import roam, tiny
 
 
 def first_visit(world, agent, channel, num_episodes):
     def one(key):
-        is_seen = play(world, agent, key).o_t[:-1, ..., channel].any(axis=(1, 2))
+        is_seen = rollout(world, agent, key).o_t[:-1, ..., channel].any(axis=(1, 2))
         return jnp.where(is_seen.any(), jnp.argmax(is_seen), world.num_steps)
 
     return np.asarray(jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), num_episodes)))

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 from random_windows import random_window
 
-from ndigo.oracle import follow, make_filter, play, random_walker
+from ndigo.agent import follow, random_walker
+from ndigo.oracle import make_filter
 from ndigo.oracle.quantities import ideal_table
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import make_reward, ndigo_reward
 from ndigo.types import Seen
 from ndigo.worlds import Object, World, grid_world, read_layout
+from ndigo.worlds.rollout import rollout
 
 HORIZONS = [1, 2, 4, 5, 10]
 UPPER_ROOM = """
@@ -42,7 +44,7 @@ def exact_tables(world: World, agent, num_episodes: int, T: int, K: int):
     filter_ = make_filter(world)
 
     def table(key):
-        episode = play(world, agent, key)
+        episode = rollout(world, agent, key)
         a_t, o_t = episode.a_t[:T], episode.o_t[: T + 1]
         loss_tk = ideal_table(filter_, filter_.run(a_t, o_t), a_t, o_t, K).channels
         return jnp.nan_to_num(loss_tk), episode.truth_t.objects[0]
@@ -122,7 +124,7 @@ def parked():
     assert world.truth is not None
 
     def watched(key):
-        episode = play(world, follow(jnp.zeros(0, int)), key)
+        episode = rollout(world, follow(jnp.zeros(0, int)), key)
         return filter_.run(episode.a_t, episode.o_t), episode.truth_t.objects[:, 0] @ jnp.array([19, 1])
 
     b_t, cells = jax.jit(jax.vmap(watched))(jax.random.split(jax.random.key(1), 192))

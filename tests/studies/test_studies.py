@@ -30,7 +30,7 @@ def test_the_tables_of_a_study_are_what_its_files_say(study, num_tables, monkeyp
 def test_how_far_an_agent_walks_is_the_furthest_of_its_cells():
     agent, layout = ROOT / "results/agents/exp5-ndigo-2.safetensors", maze()
     away = distances(layout.free, layout.start)
-    walks = record_numbered(load_trained(agent).subject(), 0, 0, 20).agent
+    walks = record_numbered(load_trained(agent).agent(), 0, 0, 20).agent
     furthest = sorted(max(away[int(r), int(c)] for r, c in walk) for walk in walks)
     command = [sys.executable, STUDIES / "first-maze" / "table.py", agent]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -12,10 +12,10 @@ import jax
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from ndigo.agents.agent import Agent
 from ndigo.errors import NdigoError
 from ndigo.viewer.server import bind, make_app, make_server
 from ndigo.viewer.stage import Company, Performer
-from ndigo.watching.recording import Mind, Subject
 from viewer.watcher import Watcher
 
 FLAGS = [
@@ -61,16 +61,15 @@ def watch(browser: Browser) -> Iterator[Callable[..., Watcher]]:
 
 
 @pytest.fixture(scope="session")
-def idler(shipped: Subject) -> Subject:
+def idler(shipped: Agent) -> Agent:
     """The shipped agent with nothing left in its policy: it always stays."""
-    mind = shipped.mind
-    blank = jax.tree.map(lambda x: 0 * x, mind.q)
-    return dataclasses.replace(shipped, mind=Mind(mind.model, blank, mind.probe, mind.reward))
+    blank = jax.tree.map(lambda x: 0 * x, shipped.params.agent)
+    return dataclasses.replace(shipped, params=dataclasses.replace(shipped.params, agent=blank))
 
 
 @pytest.fixture(scope="session")
-def company(shipped: Subject, idler: Subject) -> Company:
-    def damaged(seed: int, world: str) -> Subject:
+def company(shipped: Agent, idler: Agent) -> Company:
+    def damaged(seed: int, world: str) -> Agent:
         raise NdigoError("broken.safetensors is damaged: it does not match its sha256")
 
     return Company(

@@ -30,7 +30,7 @@ def trained():
 def episodes(trained):
     """The episodes that `evaluate` and `track` play: part 0 of the seed, network 0, one key each."""
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(SEED), 0), 0)
-    return record(trained.subject(), jax.random.split(key, EPISODES))
+    return record(trained.agent(), jax.random.split(key, EPISODES))
 
 
 def test_discovery_loss_is_the_mean_over_the_400_frames_before_the_last(trained, episodes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 
 import equinox as eqx
@@ -14,10 +15,12 @@ from custom_world import world as three_doors
 
 from ndigo import load
 from ndigo.agent import unpack
+from ndigo.agents.agent import Params
 from ndigo.errors import NdigoError
 from ndigo.rewards import make_reward
 from ndigo.training.acting import play
-from ndigo.watching.recording import choose, episode_key, record, subject
+from ndigo.watching.recording import episode_arrays, episode_key, meta, record
+from ndigo.watching.session import Session
 
 AGENT = Path(__file__).parents[2] / "results/agents/exp1-ndigo-4.safetensors"
 H = 4
@@ -35,16 +38,16 @@ def looped(agent, recorded):
     state, actions, beliefs, expected = agent.start(), [], [], []
     padded = np.concatenate([recorded.a[0, :S], np.zeros(K, np.int8)])
     for t, o_t in enumerate(recorded.o[0]):
-        a_t, state = agent.act(o_t, state)
+        a_t, state = agent.step(o_t, state)
         actions.append(a_t)
-        beliefs.append(agent.locate(state))
+        beliefs.append(agent.believe(state))
         expected.append(agent.predict(state, padded[t : t + K]))
     return actions, np.array(beliefs), np.array(expected)
 
 
 def test_an_episode_is_the_one_that_training_would_play_with_the_same_key(agent, recorded):
     for i in range(2):
-        episode = jax.jit(lambda key: play(agent.world, agent.params.agent, key, jnp.float32(0)))(episode_key(0, i))
+        episode = jax.jit(lambda key: play(agent.world, agent.networks.agent, key, jnp.float32(0)))(episode_key(0, i))
         np.testing.assert_array_equal(recorded.o[i], unpack(episode.o_t, agent.world.shape))
         np.testing.assert_array_equal(recorded.a[i], [*episode.a_t.tolist(), -1])
         rows, cols = np.divmod(np.asarray(episode.cells), agent.world.map_shape[1])
@@ -110,29 +113,27 @@ def test_same_key_same_recording_for_another_agent_on_the_same_world(shipped, re
 @pytest.mark.parametrize("name", ["icm", "pg", "ig"])
 def test_every_kind_of_reward_fills_the_same_record(name, shipped, recorded):
     """Without predictions and with networks of its own, with a memory, of whole episodes. Traced, not compiled."""
-    mind, reward = shipped.mind, make_reward(name)
-    model = eqx.tree_at(lambda m: m.predictor, mind.model, None) if reward.trains_belief else mind.model
+    params, reward = shipped.params, make_reward(name)
+    model = eqx.tree_at(lambda m: m.predictor, params.model, None) if reward.trains_belief else params.model
     own = jax.eval_shape(reward.init, jax.random.key(0), model)
-    networks = {"model": model, "q": mind.q, "probe": mind.probe, "reward_params": own}
-    other = subject(shipped.world, reward, **networks, about={})
-    assert other.meta()["num_ahead"] == (0 if name == "icm" else 10)
-    for field, array in jax.eval_shape(other.run, other.mind, episode_key(0, 0)).items():
+    other = dataclasses.replace(shipped, params=Params(model, own, params.agent, params.probe), reward=reward)
+    assert meta(other)["num_ahead"] == (0 if name == "icm" else 10)
+    run = partial(episode_arrays, other.world, reward)
+    for field, array in jax.eval_shape(run, other.params, episode_key(0, 0)).items():
         expected = getattr(recorded, field)[0]
         assert array.dtype == expected.dtype
         assert array.shape == ((401, 0, 5, 5, 3) if (name, field) == ("icm", "ahead") else expected.shape)
 
 
-def test_an_agent_that_learned_no_policy_draws_its_actions(shipped):
-    q_t, drawn = jnp.array([0.0, 2.0, 1.0]), jnp.int32(2)
-    assert choose(make_reward("random"), q_t, drawn) == drawn
-    assert choose(shipped.reward, q_t, drawn) == 1
+def test_an_agent_that_learned_no_policy_walks_as_it_did_in_training(shipped):
+    walker = dataclasses.replace(shipped, reward=make_reward("random"))
+    run = jax.jit(lambda key: play(walker.world, walker.networks.agent, key, jnp.float32(1)))
+    np.testing.assert_array_equal(record(walker, [episode_key(0, 0)]).a[0, :-1], run(episode_key(0, 0)).a_t)
 
 
 def test_a_world_without_truth_or_map_is_refused_in_one_line(shipped):
-    mind = shipped.mind
-    networks = {"model": mind.model, "q": mind.q, "probe": mind.probe, "reward_params": None}
     with pytest.raises(NdigoError, match="'three_doors' does not tell where its objects are"):
-        subject(three_doors, shipped.reward, **networks, about={})
+        record(dataclasses.replace(shipped, world=three_doors), [])
     unmapped = dataclasses.replace(shipped.world, grid=None)
     with pytest.raises(NdigoError, match="has no map to draw its episodes on"):
-        subject(unmapped, shipped.reward, **networks, about={})
+        Session(dataclasses.replace(shipped, world=unmapped), episode_key(0, 0))

@@ -1,6 +1,7 @@
-"""The recurrent Q-agent: network, Retrace loss, exploration, replay."""
+"""The recurrent Q-agent: network, Retrace loss, exploration, replay, policies."""
 
 from ndigo.agent.exploration import Stretches, actor_epsilons, draw_episode, draw_stretches
+from ndigo.agent.policies import follow, greedy_policy, random_walker
 from ndigo.agent.q_network import QNetwork, q_loss
 from ndigo.agent.replay import Replay, Rows, make_replay, pack, unpack, window_starts
 from ndigo.agent.retrace import rescale, retrace_targets, unscale
@@ -13,9 +14,12 @@ __all__ = [
     "actor_epsilons",
     "draw_episode",
     "draw_stretches",
+    "follow",
+    "greedy_policy",
     "make_replay",
     "pack",
     "q_loss",
+    "random_walker",
     "rescale",
     "retrace_targets",
     "unpack",

@@ -22,26 +22,18 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from ndigo.agent import QNetwork
+from ndigo.agents.agent import Params
 from ndigo.audit.seeking import Plan, make_seeker, plan_of
 from ndigo.errors import NdigoError
 from ndigo.evaluation.visits import in_view
-from ndigo.model import WorldModel
-from ndigo.model.probe import Probe, discovery_loss
-from ndigo.oracle import Episode, Nats, ReferenceAgent, knowledge, make_filter, play
+from ndigo.model.probe import discovery_loss
+from ndigo.oracle import Nats, knowledge, make_filter
 from ndigo.rewards import IntrinsicReward, pay_exactly
-from ndigo.types import Window
+from ndigo.types import Policy, Window
 from ndigo.worlds import World
+from ndigo.worlds.rollout import Rollout, rollout
 
 AT_ONCE = 10  # episodes; the tables of losses are the largest arrays
-
-
-class Mind(eqx.Module):
-    """The networks that are judged."""
-
-    model: WorldModel
-    q: QNetwork
-    probe: Probe | None
 
 
 class AuditedEpisode(eqx.Module):
@@ -55,28 +47,15 @@ class AuditedEpisode(eqx.Module):
     is_visible: Bool[Array, "S N"]
 
 
-def acting(mind: Mind) -> ReferenceAgent:
-    """The trained agent as a policy: its best action, at every frame."""
-    policy = mind.q
-
-    def act(key: Array, o_t: Array, state: tuple[Array, Array]):
-        a_tm1, h_tm1 = state
-        h_t, q_t = policy.step(o_t, a_tm1, h_tm1)
-        a_t = q_t.argmax(axis=-1).astype(jnp.int32)
-        return a_t, (a_t, h_t)
-
-    return ReferenceAgent("greedy", (jnp.int32(0), jnp.zeros(mind.q.core.size)), act)
-
-
 def judge_policy(
     world: World,
     reward: IntrinsicReward,
-    policy: Callable[[Mind | None], ReferenceAgent],
-    minds: Sequence[Mind] | None,
+    policy: Callable[[Params | None], Policy],
+    agents: Sequence[Params] | None,
     key: Array,
     num_episodes: int,
 ) -> AuditedEpisode:
-    """Episodes of a policy under each mind (or under none), every field [minds, episodes, S, ...].
+    """Episodes of a policy under each agent (or under none), every field [agents, episodes, S, ...].
 
     `reward` is any that reads the table of losses and nothing else.
     """
@@ -84,14 +63,14 @@ def judge_policy(
     keys = jax.random.split(key, num_episodes)
 
     @jax.jit
-    def run(mind: Mind | None) -> AuditedEpisode:
-        return lax.map(lambda key: judge(mind, play(world, policy(mind), key)), keys, batch_size=AT_ONCE)
+    def run(agent: Params | None) -> AuditedEpisode:
+        return lax.map(lambda key: judge(agent, rollout(world, policy(agent), key)), keys, batch_size=AT_ONCE)
 
-    return _stacked([jax.device_get(run(mind)) for mind in minds or [None]])
+    return _stacked([jax.device_get(run(agent)) for agent in agents or [None]])
 
 
 def judge_seekers(
-    world: World, reward: IntrinsicReward, minds: Sequence[Mind] | None, key: Array, num_episodes: int
+    world: World, reward: IntrinsicReward, agents: Sequence[Params] | None, key: Array, num_episodes: int
 ) -> dict[str, AuditedEpisode]:
     """For each object, episodes that go and look for it, whoever the agent is: what each object has to offer."""
     judge = _judge(world, reward)
@@ -100,48 +79,39 @@ def judge_seekers(
     seeker = make_seeker(world)
 
     @jax.jit
-    def run(mind: Mind | None, plan: Plan) -> AuditedEpisode:
-        return lax.map(lambda key: judge(mind, play(world, seeker(plan), key)), keys, batch_size=AT_ONCE)
+    def run(agent: Params | None, plan: Plan) -> AuditedEpisode:
+        return lax.map(lambda key: judge(agent, rollout(world, seeker(plan), key)), keys, batch_size=AT_ONCE)
 
     found = {}
     for name in world.objects:
         plan = plan_of(world, name)
-        found[name] = _stacked([jax.device_get(run(mind, plan)) for mind in minds or [None]])
+        found[name] = _stacked([jax.device_get(run(agent, plan)) for agent in agents or [None]])
     return found
 
 
-def _stacked(per_mind: list[AuditedEpisode]) -> AuditedEpisode:
-    return jax.tree.map(lambda *xs: np.stack(xs), *per_mind)
+def _stacked(per_agent: list[AuditedEpisode]) -> AuditedEpisode:
+    return jax.tree.map(lambda *xs: np.stack(xs), *per_agent)
 
 
-def _judge(world: World, reward: IntrinsicReward) -> Callable[[Mind | None, Episode], AuditedEpisode]:
+def _judge(world: World, reward: IntrinsicReward) -> Callable[[Params | None, Rollout], AuditedEpisode]:
     filter_ = make_filter(world)
     exact = pay_exactly(reward, world, Nats.by_cell, Nats.by_channel, Nats.by_chain)
     S, cols = world.num_steps, (world.map_shape or (0, 0))[1]
 
-    def learned(mind: Mind, episode: Episode) -> tuple[Array | None, Array | None]:
+    def learned(agent: Params, episode: Rollout) -> tuple[Array | None, Array | None]:
         cells = episode.truth_t.objects @ jnp.array([cols, 1])
-        window = Window(
-            o_t=episode.o_t,
-            a_tm1=jnp.concatenate([jnp.zeros(1, jnp.int32), episode.a_t]),
-            a_t=episode.a_t,
-            mu_t=jnp.ones(S),
-            belief=jnp.zeros(mind.model.core.size),
-            agent_state=jnp.zeros(mind.q.core.size),
-            start=jnp.int32(0),
-            cells=cells,
-        )
-        seen = mind.model.look(window)
-        r_tc = None if mind.model.predictor is None else reward.pay(None, None, mind.model, seen).r_tc
-        return r_tc, None if mind.probe is None else discovery_loss(mind.probe, seen.b_t[:S], cells[:S])
+        window = Window.whole(episode.o_t, episode.a_t, agent.model.core.size, cells)
+        seen = agent.model.look(window)
+        r_tc = None if agent.model.predictor is None else reward.pay(None, None, agent.model, seen).r_tc
+        return r_tc, None if agent.probe is None else discovery_loss(agent.probe, seen.b_t[:S], cells[:S])
 
-    def judge(mind: Mind | None, episode: Episode) -> AuditedEpisode:
+    def judge(agent: Params | None, episode: Rollout) -> AuditedEpisode:
         known = knowledge(filter_, episode.a_t, episode.o_t, episode.truth_t.objects)
-        r_tc, probe_loss = (None, None) if mind is None else learned(mind, episode)
+        r_tc, probe_loss = (None, None) if agent is None else learned(agent, episode)
         by_cell, by_channel, ideal = exact(episode.a_t, episode.o_t)
         return AuditedEpisode(
             learned=r_tc,
-            attainable=by_channel if mind is not None and mind.model.likelihood.num_mixed > 1 else by_cell,
+            attainable=by_channel if agent is not None and agent.model.likelihood.num_mixed > 1 else by_cell,
             ideal=ideal,
             probe_loss=probe_loss,
             floor=known.discovery_loss[:S],
@@ -151,9 +121,9 @@ def _judge(world: World, reward: IntrinsicReward) -> Callable[[Mind | None, Epis
     return judge
 
 
-def refuse_short_sight(mind: Mind, reward: IntrinsicReward) -> None:
+def refuse_short_sight(agent: Params, reward: IntrinsicReward) -> None:
     """An error where the model does not predict as far ahead as the reward looks."""
-    if mind.model.predictor is not None and mind.model.num_ahead < reward.num_ahead:
+    if agent.model.predictor is not None and agent.model.num_ahead < reward.num_ahead:
         raise NdigoError(
-            f"reward {reward.name} looks {reward.num_ahead} steps ahead, and this agent's model {mind.model.num_ahead}"
+            f"reward {reward.name} looks {reward.num_ahead} steps ahead, and this agent's model {agent.model.num_ahead}"
         )

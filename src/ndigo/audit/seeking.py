@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from ndigo.oracle import ReferenceAgent, seek_path
+from ndigo.oracle import seek_path
 from ndigo.oracle.exactness import free_cells, steps_to
 from ndigo.oracle.filter import tables_of
+from ndigo.types import Policy
 from ndigo.worlds import World
 
 FAR = 1e6  # steps
@@ -33,7 +34,7 @@ def plan_of(world: World, name: str) -> Plan:
     return jnp.asarray(passed), jnp.int32(1 + index if world.grid.objects[index].kind == "fixed" else 0)
 
 
-def make_seeker(world: World) -> Callable[[Plan], ReferenceAgent]:
+def make_seeker(world: World) -> Callable[[Plan], Policy]:
     assert world.grid is not None
     tables = tables_of(world.grid)
     free = free_cells(tables)
@@ -49,25 +50,26 @@ def make_seeker(world: World) -> Callable[[Plan], ReferenceAgent]:
         things = (o_t[..., blocking] > 0).any(axis=-1).ravel()
         return (things & (agent + offsets == cell)).any()
 
-    def seeker(plan: Plan) -> ReferenceAgent:
+    def seeker(plan: Plan) -> Policy:
         passed, stops_at = plan
 
-        def act(key: Array, o_t: Array, state: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
-            agent, i = state
+        def act(o_t: Array, state: tuple[Array, Array, Array]) -> tuple[Array, tuple[Array, Array, Array]]:
+            key, agent, i = state
+            key, key_choice = jax.random.split(key)
             is_done = (agent == passed[i]) | is_held(o_t, agent, passed[i])
             i = jnp.minimum(i + is_done, len(passed) - 1)
             there = walk[agent]  # by each action; what is held, or bumps into a wall, is the last resort
             is_useless = jax.vmap(lambda cell: is_held(o_t, agent, cell))(there) | (there == agent)
-            steps = away[goal_of[passed[i]], there] + jax.random.uniform(key, there.shape) + FAR * is_useless
+            steps = away[goal_of[passed[i]], there] + jax.random.uniform(key_choice, there.shape) + FAR * is_useless
             is_there = (agent == passed[i]) | (stops_at > 0) & (o_t[..., stops_at] > 0).any()
             a_t = jnp.where(is_there, 0, steps.argmin().astype(jnp.int32))
-            return a_t, (jnp.where(is_useless[a_t], agent, there[a_t]), i)
+            return a_t, (key, jnp.where(is_useless[a_t], agent, there[a_t]), i)
 
-        return ReferenceAgent("seeker", (jnp.int32(tables.start), jnp.int32(0)), act)
+        return Policy("seeker", lambda key: (key, jnp.int32(tables.start), jnp.int32(0)), act)
 
     return seeker
 
 
-def seeker_of(world: World, name: str) -> ReferenceAgent:
+def seeker_of(world: World, name: str) -> Policy:
     """The seeker of one object."""
     return make_seeker(world)(plan_of(world, name))

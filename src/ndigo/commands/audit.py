@@ -14,14 +14,15 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from ndigo.agent import random_walker
+from ndigo.agents.agent import Params
 from ndigo.api import load_trained
-from ndigo.audit.episodes import Mind, acting, judge_policy, judge_seekers, refuse_short_sight
+from ndigo.audit.episodes import judge_policy, judge_seekers, refuse_short_sight
 from ndigo.audit.figure import draw_scatter
 from ndigo.audit.numbers import Audit, summarise
 from ndigo.audit.verdict import verdict
 from ndigo.commands.evaluate import basis
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.oracle import ReferenceAgent, random_walker
 from ndigo.paper.experiments import EXPERIMENTS, find_experiment
 from ndigo.report.numbers import ends, number
 from ndigo.report.statistics import Estimate
@@ -30,6 +31,7 @@ from ndigo.storage.run_folder import make_folder
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.training.trained import Trained
+from ndigo.types import Policy
 from ndigo.watching.snapshots import check_figure
 from ndigo.worlds import World
 
@@ -71,13 +73,13 @@ def run(args: Arguments) -> None:
         raise NdigoError(
             f"{args.path} has likelihood {trained.config.likelihood}: only categorical and mixture can be audited"
         )
-    minds = None if trained is None else minds_of(trained)
-    if minds:
-        refuse_short_sight(minds[0], reward)
+    agents = None if trained is None else [trained.agent(seed).networks for seed in range(trained.num_seeds)]
+    if agents:
+        refuse_short_sight(agents[0], reward)
     key_own, key_seek = jax.random.split(jax.random.key(args.seed))
     policy = policy_of(args.policy, world, trained)
-    judged = judge_policy(world, reward, policy, minds, key_own, args.episodes)
-    seekers = judge_seekers(world, reward, minds, key_seek, min(SEEKERS, args.episodes))
+    judged = judge_policy(world, reward, policy, agents, key_own, args.episodes)
+    seekers = judge_seekers(world, reward, agents, key_seek, min(SEEKERS, args.episodes))
     assert world.grid is not None
     channels = [channel.name for channel in world.channels]
     audit = summarise(
@@ -134,15 +136,11 @@ def judged_reward(name: str | None, trained: Trained | None) -> IntrinsicReward:
     return make_reward(REWARD)
 
 
-def minds_of(trained: Trained) -> list[Mind]:
-    agents = [trained.agent(seed).params for seed in range(trained.num_seeds)]
-    return [Mind(model=params.model, q=params.agent, probe=params.probe) for params in agents]
-
-
-def policy_of(name: str, world: World, trained: Trained | None) -> Callable[[Mind | None], ReferenceAgent]:
-    if name == "random" or trained is None or trained.reward.acts_at_random:
-        return lambda mind: random_walker(world)
-    return lambda mind: acting(mind) if mind is not None else random_walker(world)
+def policy_of(name: str, world: World, trained: Trained | None) -> Callable[[Params | None], Policy]:
+    """The agent's own, or the random walker's where there is none."""
+    if name == "random" or trained is None:
+        return lambda agent: random_walker(world)
+    return lambda agent: random_walker(world) if agent is None else agent.policy(world, trained.reward)
 
 
 def whose(policy: str, trained: Trained | None, episodes: int) -> str:

@@ -131,9 +131,9 @@ def _recorded(args: Arguments) -> Episodes:
     count = args.episodes if args.html or args.episodes_file else 1
     trained = load_trained(args.path, trust=args.trust)
     within("--agent", args.agent, 0, trained.num_seeds - 1)
-    subject = trained.subject(args.agent, args.label)
+    agent = trained.agent(args.agent, args.label)
     with _bar("recording (compiling first)", count) as advance:
-        return record_numbered(subject, args.seed, args.episode, count, advance)
+        return record_numbered(agent, args.seed, args.episode, count, advance)
 
 
 @contextmanager

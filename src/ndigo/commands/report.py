@@ -204,8 +204,8 @@ def _write_page(
     for heading, agents in sources.items():
         for agent, label in agents:
             try:
-                subject = load_trained(agent, trust=trust).subject(0, label)
-                recorded.setdefault(heading, []).append(record_numbered(subject, 0, 0, 1))
+                shown = load_trained(agent, trust=trust).agent(0, label)
+                recorded.setdefault(heading, []).append(record_numbered(shown, 0, 0, 1))
             except NdigoError as error:  # a run without a checkpoint, or a world without a map, still has its numbers
                 print(f"no episode of {agent}: {error}")
     shared = ""

@@ -14,6 +14,7 @@ from typing import Annotated
 
 import tyro
 
+from ndigo.agents.agent import Agent
 from ndigo.api import config_of, load_trained
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.paper.experiments import EXPERIMENTS, find_world
@@ -25,7 +26,6 @@ from ndigo.terminal.options import Trust, within
 from ndigo.training.trained import Trained
 from ndigo.viewer.page import pack
 from ndigo.viewer.stage import LAST_EPISODE, Company, Performer
-from ndigo.watching.recording import Subject
 from ndigo.worlds import World
 
 
@@ -97,7 +97,7 @@ def gather(args: Arguments) -> Company:
         if args.experiment in names:
             names = [args.experiment, *(name for name in names if name != args.experiment)]
         titles.setdefault(own, own)
-        performers.append(Performer(agent.label, agent.seeds, tuple(names), agent.subject))
+        performers.append(Performer(agent.label, agent.seeds, tuple(names), agent.agent))
     if args.experiment is not None and args.experiment not in performers[0].worlds:
         raise unknown_name(f"experiment for {args.paths[0]}", args.experiment, performers[0].worlds)
     return Company(tuple(performers), titles, args.seed, args.episode, compare=len(args.paths) > 1)
@@ -124,12 +124,11 @@ class Found:
     def trained(self) -> Trained:
         return load_trained(self.path, world=self.world, reward=self.reward)
 
-    def subject(self, seed: int, world_name: str) -> Subject:
+    def agent(self, seed: int, world_name: str) -> Agent:
         world = self.world if world_name == self.world_name else EXPERIMENTS[world_name].world
-        trained = dataclasses.replace(self.trained, world=world)
-        subject = trained.subject(seed)
-        about = subject.about | {"world": world_name, "trained_in": self.world_name}
-        return dataclasses.replace(subject, about=about)
+        agent = self.trained.agent(seed)
+        about = agent.about | {"world": world_name, "trained_in": self.world_name}
+        return dataclasses.replace(agent, world=world, about=about)
 
 
 def find(path: Path, trust: Sequence[str]) -> list[Found]:

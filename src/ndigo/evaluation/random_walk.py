@@ -6,9 +6,11 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Bool
 
+from ndigo.agent import random_walker
 from ndigo.evaluation.visits import in_view
 from ndigo.types import Truth
 from ndigo.worlds import World
+from ndigo.worlds.rollout import rollout
 
 
 class Walk(eqx.Module):
@@ -20,15 +22,5 @@ class Walk(eqx.Module):
 
 def random_walk(world: World, key: Array) -> Walk:
     """One episode of actions drawn uniformly, independently each step."""
-    key_reset, key_actions, key_steps = jax.random.split(key, 3)
-    a_t = jax.random.randint(key_actions, (world.num_steps,), 0, world.num_actions)
-
-    def step(state, inputs):
-        key, a = inputs
-        frame = Walk(
-            truth=None if world.truth is None else world.truth(state),
-            is_visible=in_view(world, world.observe(state)),
-        )
-        return world.step(key, state, a), frame
-
-    return jax.lax.scan(step, world.reset(key_reset), (jax.random.split(key_steps, world.num_steps), a_t))[1]
+    episode = jax.tree.map(lambda x_t: x_t[: world.num_steps], rollout(world, random_walker(world), key))
+    return Walk(truth=episode.truth_t, is_visible=in_view(world, episode.o_t))

@@ -15,12 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.errors import NdigoError, running
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned
 from ndigo.gate.world import EPISODES, KEPT, MOST_STEPS, Sample, sample
 from ndigo.rewards import IntrinsicReward
-from ndigo.training.learner import Params, make_learner
+from ndigo.training.learner import make_learner
 from ndigo.types import Paid, Window
 from ndigo.worlds import World
 
@@ -53,7 +54,7 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
         """The loss of the window, of which only what was paid on the way is kept."""
         own = reward.init(key, params.model)
         learner.loss(
-            dataclasses.replace(params, reward=own), params.q, reward.remember(params.model), window, jnp.int32(0)
+            dataclasses.replace(params, reward=own), params.agent, reward.remember(params.model), window, jnp.int32(0)
         )
         return caught[-1]
 
@@ -113,14 +114,14 @@ def _window(reward: IntrinsicReward, world: World, T: int, state: Any) -> Window
     a_t = jnp.asarray(episodes.a_t[:, :T].swapaxes(0, 1), jnp.int32)
     o_t = jnp.asarray(episodes.o_t[:, : T + 1].swapaxes(0, 1))
     num_objects = 0 if state.params.probe is None else len(world.objects)
-    nothing = jnp.zeros((EPISODES, state.params.q.core.size))
+    nothing = jnp.zeros((EPISODES, state.params.agent.core.size))
     return Window(
         o_t=o_t,
         a_tm1=jnp.concatenate([jnp.zeros_like(a_t[:1]), a_t]),
         a_t=a_t,
         mu_t=jnp.full(a_t.shape, 1 / world.num_actions),
         belief=nothing,
-        q_state=nothing,
+        agent_state=nothing,
         start=jnp.zeros(EPISODES, jnp.int32),
         cells=jnp.zeros((T + 1, EPISODES, num_objects), jnp.int32),
         r_tc=None if reward.on_episode is None else _judged(reward, world, episodes)[:T],

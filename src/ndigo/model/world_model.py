@@ -48,7 +48,7 @@ class WorldModel(eqx.Module):
         is_inside = inside(len(a_t), K).reshape(len(a_t), K, *(1,) * (loss_tk.ndim - 2))
         return jnp.where(is_inside, loss_tk, 0.0)
 
-    def predict(self, b_t: Float[Array, "*B D"], a_k: Int[Array, "K *B"]) -> Float[Array, "K *B V V C"]:
+    def expect(self, b_t: Float[Array, "*B D"], a_k: Int[Array, "K *B"]) -> Float[Array, "K *B V V C"]:
         """What the model expects to see in 1..K steps: the chance that each cell is 1."""
         assert self.predictor is not None
         return self.predictor.ahead(b_t, a_k, lambda logits, _: self.likelihood.probabilities(logits), None)

@@ -1,6 +1,5 @@
 """What perfect knowledge is worth: the exact filter, ideal rewards and reference agents."""
 
-from ndigo.oracle.episode import Episode, ReferenceAgent, follow, play, random_walker
 from ndigo.oracle.exactness import exact_horizon
 from ndigo.oracle.filter import Belief, Filter, make_filter
 from ndigo.oracle.predictive import Nats, predict_nats, predict_views
@@ -18,15 +17,12 @@ from ndigo.oracle.search import SearchPath, search_path, seek_path
 
 __all__ = [
     "Belief",
-    "Episode",
     "Filter",
     "Knowledge",
     "Nats",
-    "ReferenceAgent",
     "SearchPath",
     "exact_horizon",
     "expected_ndigo",
-    "follow",
     "greedy",
     "ideal_ndigo",
     "ideal_prediction_error",
@@ -35,10 +31,8 @@ __all__ = [
     "knowledge",
     "make_filter",
     "planner",
-    "play",
     "predict_nats",
     "predict_views",
-    "random_walker",
     "search_path",
     "searcher",
     "seek_path",

@@ -21,23 +21,24 @@ import numpy as np
 from jax.scipy.special import entr
 from jaxtyping import Array, Float, Int
 
-from ndigo.oracle.episode import ReferenceAgent, follow
+from ndigo.agent import follow
 from ndigo.oracle.exactness import free_cells
 from ndigo.oracle.filter import Belief, Filter, Tables, make_filter
 from ndigo.oracle.motion import Motion
 from ndigo.oracle.search import first_steps, search_path
+from ndigo.types import Policy
 from ndigo.worlds import World
 
 LAG = 4  # ours; as far as the paper's NDIGO-4 looks
 Lesson = Callable[[Float[Array, "D S"], Int[Array, ""]], Float[Array, ""]]  # belief, agent's cell -> nats
 
 
-def searcher(world: World, name: str) -> ReferenceAgent:
+def searcher(world: World, name: str) -> Policy:
     """Follows the path that finds the object soonest, then stays."""
     return follow(jnp.array(search_path(world, name).actions), name="searcher")
 
 
-def greedy(world: World, lag: int = LAG) -> ReferenceAgent:
+def greedy(world: World, lag: int = LAG) -> Policy:
     """Takes the action whose next frame is expected to teach most."""
     filter_ = make_filter(world)
     lessons = [information(filter_.tables, i, lag) for i in range(len(filter_.tables.motions))]
@@ -54,7 +55,7 @@ def greedy(world: World, lag: int = LAG) -> ReferenceAgent:
     return _filtering("greedy", filter_, choose)
 
 
-def planner(world: World, lag: int = LAG, gamma: float = 0.97, num_steps: int = 30) -> ReferenceAgent:
+def planner(world: World, lag: int = LAG, gamma: float = 0.97, num_steps: int = 30) -> Policy:
     """Walks towards the cell whose shortest path is expected to teach most within `num_steps`."""
     filter_ = make_filter(world)
     tables = filter_.tables
@@ -85,15 +86,17 @@ def planner(world: World, lag: int = LAG, gamma: float = 0.97, num_steps: int = 
     return _filtering("planner", filter_, choose)
 
 
-def _filtering(name: str, filter_: Filter, choose: Callable[[Array, Belief], Array]) -> ReferenceAgent:
-    """An agent whose state is the exact belief before the next frame."""
+def _filtering(name: str, filter_: Filter, choose: Callable[[Array, Belief], Array]) -> Policy:
+    """A policy whose state is a key and the exact belief before the next frame."""
 
-    def act(key: Array, o_t: Array, before: Belief) -> tuple[Array, Belief]:
+    def act(o_t: Array, state: tuple[Array, Belief]) -> tuple[Array, tuple[Array, Belief]]:
+        key, before = state
+        key, key_choice = jax.random.split(key)
         b_t = filter_.correct(before, o_t)
-        a_t = choose(key, b_t)
-        return a_t, filter_.predict(b_t, a_t)
+        a_t = choose(key_choice, b_t)
+        return a_t, (key, filter_.predict(b_t, a_t))
 
-    return ReferenceAgent(name, filter_.prior, act)
+    return Policy(name, lambda key: (key, filter_.prior), act)
 
 
 def _best(key: Array, value: Float[Array, " A"]) -> Int[Array, ""]:

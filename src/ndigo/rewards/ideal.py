@@ -44,16 +44,7 @@ def pay_exactly(reward: IntrinsicReward, world: Any, *splits: Callable[[Nats], F
 
     def judge(a_t: Array, o_t: Array) -> tuple[Array, ...]:
         table = ideal_table(filter_, filter_.run(a_t, o_t), a_t, o_t, K)
-        window = Window(
-            o_t=o_t,
-            a_tm1=jnp.concatenate([jnp.zeros_like(a_t[:1]), a_t]),
-            a_t=a_t,
-            mu_t=jnp.ones(len(a_t)),
-            belief=jnp.zeros(0),
-            agent_state=jnp.zeros(0),
-            start=jnp.int32(0),
-            cells=jnp.zeros((len(o_t), 0), jnp.int32),
-        )
+        window = Window.whole(o_t, a_t)
         nothing = jnp.zeros((len(o_t), 0))
 
         def pay(loss_tk: Array) -> Array:

@@ -25,22 +25,14 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from ndigo.agent import QNetwork, q_loss
+from ndigo.agents.agent import Params
 from ndigo.config import Config
-from ndigo.model import Probe, WorldModel, discovery_loss, init_world_model, make_likelihood
+from ndigo.model import Probe, discovery_loss, init_world_model, make_likelihood
 from ndigo.networks import computed_by, lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.twins import twins
 from ndigo.types import Paid, Seen, Window
 from ndigo.worlds import World
-
-
-class Params(eqx.Module):
-    """Everything that learns by gradient, for one seed."""
-
-    model: WorldModel
-    reward: Any  # the reward's own networks; None for most
-    agent: QNetwork
-    probe: Probe | None  # None where the world has no truth to compare with
 
 
 class LearnerState(eqx.Module):

@@ -11,17 +11,17 @@ from typing import Any
 import jax
 import numpy as np
 
+from ndigo.agents.agent import Agent, Params
 from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation, Measured
+from ndigo.evaluation.tracking import Tracking
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint
 from ndigo.storage.agents import load_agent, refuse_non_finite, save_agent
 from ndigo.storage.run_folder import RunFolder
-from ndigo.training.agent import Agent
-from ndigo.training.learner import Params, make_learner
+from ndigo.training.learner import make_learner
 from ndigo.training.trainer import make_trainer, wait_for
-from ndigo.watching.recording import Subject, subject
 from ndigo.worlds import World
 
 EPISODES_AT_ONCE = 100  # bounds the memory of a long evaluation
@@ -42,18 +42,31 @@ class Trained:
     def num_seeds(self) -> int:
         return len(jax.tree.leaves(self.params)[0])
 
-    def agent(self, seed: int = 0) -> Agent:
-        """One seed's agent."""
+    def agent(self, seed: int = 0, label: str | None = None) -> Agent:
+        """One seed's agent; the label is for whoever looks at it."""
         if not 0 <= seed < self.num_seeds:
             raise NdigoError(f"seed {seed}: there are seeds 0 to {self.num_seeds - 1}")
-        return Agent(jax.tree.map(lambda x: x[seed], self.params), self.world, self.config)
+        trained_as = self.settings.get("seed", seed)  # an agent's file has one seed, and remembers which
+        about = {
+            "label": label or f"{self.settings['reward']}, seed {trained_as}",
+            "world": self.settings["config"]["world"],
+            "reward": self.settings["reward"],
+            "seed": trained_as,
+            "learner_step": self.learner_step,
+        }
+        params = jax.tree.map(lambda x: x[seed], self.params)
+        return Agent(params, self.world, self.reward, self.config, about)
 
     def evaluate(self, episodes: int = 100, seed: int = 0) -> Evaluation:
         """Greedy episodes of every seed: each field [S, episodes, N]. Same seed, same episodes."""
         return self.measure(episodes, seed).evaluation
 
+    def track(self, episodes: int = 100, seed: int = 0) -> Tracking | None:
+        """Discovery loss by steps since an object was last seen, [S, N, ages], summed over whole hundreds."""
+        return self.measure(episodes, seed).tracking
+
     def measure(self, episodes: int = 100, seed: int = 0) -> Measured:
-        """The same, and discovery loss by steps since an object was last seen: of many episodes, in whole hundreds."""
+        """Both, of the same episodes."""
         at_once = min(episodes, EPISODES_AT_ONCE)
         config = dataclasses.replace(self.config, seeds=self.num_seeds, evaluation_episodes=at_once)
         run = make_trainer(config, self.world, self.reward).measure
@@ -71,27 +84,6 @@ class Trained:
         arrays = checkpoint.named_arrays(self.agent(seed).params)
         save_agent(Path(path), arrays, self.settings | {"seed": seed, "learner_step": self.learner_step})
         return Path(path)
-
-    def subject(self, seed: int = 0, label: str | None = None) -> Subject:
-        """One seed's agent as recordings and live sessions want it."""
-        params = self.agent(seed).params
-        trained_as = self.settings.get("seed", seed)  # an agent's file has one seed, and remembers which
-        reward = self.settings["reward"]
-        return subject(
-            self.world,
-            self.reward,
-            model=params.model,
-            q=params.agent,
-            probe=params.probe,
-            reward_params=params.reward,
-            about={
-                "label": label or f"{reward}, seed {trained_as}",
-                "world": self.settings["config"]["world"],
-                "reward": reward,
-                "seed": trained_as,
-                "learner_step": self.learner_step,
-            },
-        )
 
 
 def fetched(results: Any) -> Any:

@@ -20,13 +20,14 @@ from jax import lax
 from jaxtyping import Array
 
 from ndigo.agent import Replay, Rows, make_replay
+from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.evaluation.measure import Evaluation, Measured, measure
 from ndigo.evaluation.tracking import Tracking
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.acting import make_actors
-from ndigo.training.learner import Learner, LearnerState, Numbers, Params, has_probe, make_learner
+from ndigo.training.learner import Learner, LearnerState, Numbers, has_probe, make_learner
 from ndigo.training.twins import twins
 from ndigo.types import Window
 from ndigo.worlds import World

@@ -10,24 +10,25 @@ from typing import Any
 
 import numpy as np
 
+from ndigo.agents.agent import Agent
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.storage.episodes import belief_bytes, pack_array
-from ndigo.watching.recording import Subject, episode_key
+from ndigo.watching.recording import episode_key, meta
 from ndigo.watching.session import Session
 
 LAST_EPISODE = 2**31 - 1
 MOST_PANES = 2
-MOST_SUBJECTS = 8  # kept ready: an agent's weights, and its programs
+MOST_AGENTS = 8  # kept ready: an agent's weights, and its programs
 
 
 @dataclass(frozen=True)
 class Performer:
-    """An agent that can be watched. `subject(seed, world)` loads it, and raises where its file is damaged."""
+    """An agent that can be watched. `agent(seed, world)` loads it, and raises where its file is damaged."""
 
     label: str
     seeds: tuple[str, ...]  # a label for each
     worlds: tuple[str, ...]  # those it fits, its own first
-    subject: Callable[[int, str], Subject]
+    agent: Callable[[int, str], Agent]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +55,9 @@ class Company:
         }
 
     @cached_property
-    def subject(self) -> Callable[[int, int, str], Subject]:
+    def agent(self) -> Callable[[int, int, str], Agent]:
         """The agent of that number and seed in a world; the latest are kept."""
-        return lru_cache(MOST_SUBJECTS)(lambda number, seed, world: self.performers[number].subject(seed, world))
+        return lru_cache(MOST_AGENTS)(lambda number, seed, world: self.performers[number].agent(seed, world))
 
 
 class Stage:
@@ -93,8 +94,8 @@ class Stage:
             raise NdigoError(f"a page shows 1 to {MOST_PANES} agents")
         episode = _whole("episode", message.get("episode"), LAST_EPISODE)
         key = episode_key(self.company.seed, episode)
-        subjects = [self._find(pane, world) for pane in panes]
-        self._frames = [[Session(subject, key) for subject in subjects]]
+        agents = [self._find(pane, world) for pane in panes]
+        self._frames = [[Session(agent, key) for agent in agents]]
         for move in moves:  # what was done before a connection was lost
             if not isinstance(move, dict):
                 raise NdigoError("a move must be an object")
@@ -103,13 +104,13 @@ class Stage:
                 self._drop(_whole("object", index), _whole("row", row), _whole("column", col))
             else:
                 self._step(None if move.get("action") is None else _whole("action", move["action"]))
-        walls = pack_array(_walls(subjects[0]))
+        walls = pack_array(_walls(agents[0]))
         return [
-            {"meta": session.subject.meta(), "walls": walls, "frame": packed(session.frame())}
+            {"meta": meta(session.agent), "walls": walls, "frame": packed(session.frame())}
             for session in self._frames[-1]
         ]
 
-    def _find(self, pane: Any, world: Any) -> Subject:
+    def _find(self, pane: Any, world: Any) -> Agent:
         if not isinstance(pane, dict):
             raise NdigoError("a pane must be an object")
         performers = self.company.performers
@@ -120,7 +121,7 @@ class Stage:
         if world not in performer.worlds:
             raise unknown_name(f"world for {performer.label}", world, performer.worlds)
         seed = _whole("seed", pane.get("seed", 0), len(performer.seeds) - 1)
-        return self.company.subject(int(index), seed, world)
+        return self.company.agent(int(index), seed, world)
 
     def _step(self, action: int | None) -> None:
         sessions = self._copies()
@@ -155,9 +156,9 @@ def packed(frame: dict[str, Any]) -> dict[str, Any]:
     return {name: pack_array(x) if isinstance(x, np.ndarray) else x for name, x in typed.items()}
 
 
-def _walls(subject: Subject) -> np.ndarray:
-    assert subject.world.grid is not None
-    return (~subject.world.grid.layout.is_free).astype(np.uint8)
+def _walls(agent: Agent) -> np.ndarray:
+    assert agent.world.grid is not None
+    return (~agent.world.grid.layout.is_free).astype(np.uint8)
 
 
 def _whole(name: str, value: Any, most: int = LAST_EPISODE) -> int:

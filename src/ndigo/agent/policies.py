@@ -1,0 +1,47 @@
+"""Policies that need no learning, and the one that was learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from ndigo.agent.exploration import draw_stretches
+from ndigo.agent.q_network import QNetwork
+from ndigo.types import Policy
+
+
+def random_walker(world: Any) -> Policy:
+    """Uniform actions: the paper's Random."""
+
+    def start(key: Array) -> tuple[Array, Array]:
+        return jnp.int32(0), draw_stretches(key, jnp.float32(1), world.num_steps, world.num_actions).a_t
+
+    def act(o_t: Array, state: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
+        t, a_t = state
+        return a_t[jnp.minimum(t, len(a_t) - 1)], (t + 1, a_t)
+
+    return Policy("random", start, act)
+
+
+def follow(a_t: Int[Array, " T"], name: str = "path") -> Policy:
+    """Takes the given actions, then stays."""
+    path = jnp.append(jnp.asarray(a_t, jnp.int32), 0)
+
+    def act(o_t: Array, t: Array) -> tuple[Array, Array]:
+        return path[jnp.minimum(t, len(path) - 1)], t + 1
+
+    return Policy(name, lambda key: jnp.int32(0), act)
+
+
+def greedy_policy(network: QNetwork) -> Policy:
+    """The network's best action, at every frame."""
+
+    def act(o_t: Array, state: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
+        a_tm1, h_tm1 = state
+        h_t, q_t = network.step(o_t, a_tm1, h_tm1)
+        a_t = q_t.argmax(axis=-1).astype(jnp.int32)
+        return a_t, (a_t, h_t)
+
+    return Policy("greedy", lambda key: (jnp.int32(0), jnp.zeros(network.core.size)), act)

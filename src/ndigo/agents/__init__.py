@@ -1,0 +1,1 @@
+"""A trained agent, to use and to look into."""

@@ -1,0 +1,117 @@
+"""One trained agent: it looks, acts, and tells what it believes and expects.
+
+Whoever asks (an evaluation, a recording, a live session, an audit, your own loop) asks this record, in the precision
+the agent was trained in: so an agent has one answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from ndigo.agent import QNetwork, greedy_policy, random_walker
+from ndigo.config import Config
+from ndigo.errors import NdigoError
+from ndigo.model import Probe, WorldModel
+from ndigo.networks import lower
+from ndigo.rewards import IntrinsicReward
+from ndigo.types import Paid, Policy, Seen, Window
+from ndigo.worlds import World
+
+
+class Params(eqx.Module):
+    """Everything that learns by gradient, for one seed."""
+
+    model: WorldModel
+    reward: Any  # the reward's own networks; None for most
+    agent: QNetwork
+    probe: Probe | None  # None where the world has no truth to compare with
+
+    def policy(self, world: World, reward: IntrinsicReward) -> Policy:
+        """The best action at every frame; actions drawn at random for an agent that learned no policy."""
+        return random_walker(world) if reward.acts_at_random else greedy_policy(self.agent)
+
+    def pay(self, reward: IntrinsicReward, window: Window) -> tuple[Seen, Paid]:
+        """What the model makes of a window, and what the reward makes of that."""
+        seen = self.model.look(window)
+        # What a reward keeps of earlier updates is the learner's alone: prediction gain compares with itself here.
+        return seen, reward.pay(self.reward, reward.remember(self.model), self.model, seen)
+
+
+class AgentState(eqx.Module):
+    """What the agent carries from frame to frame."""
+
+    b_t: Float[Array, " D"]
+    a_t: Int[Array, ""]
+    memory: Any  # the policy's
+
+
+@dataclass(frozen=True, eq=False)
+class Agent:
+    """One seed's networks in a world. The belief runs beside the policy and never steers it.
+
+    state = agent.start()
+    a_t, state = agent.step(o_t, state)
+    agent.believe(state)             # [N, rows, columns]: where the probe, reading b_t, puts each object
+    agent.predict(state, actions)    # [K, V, V, C]
+    """
+
+    params: Params  # float32, as the learner left them
+    world: World
+    reward: IntrinsicReward
+    config: Config
+    about: dict[str, Any] = field(default_factory=dict)  # label, world, reward, seed, learner_step: for whoever looks
+
+    @cached_property
+    def networks(self) -> Params:
+        """The networks as they compute: in the precision of their training."""
+        return lower(self.params, self.config.precision)
+
+    @property
+    def num_ahead(self) -> int:
+        """K; 0 where the agent predicts nothing."""
+        return 0 if self.params.model.predictor is None else self.params.model.num_ahead
+
+    def start(self, seed: int = 0) -> AgentState:
+        """The state before the first frame of an episode; the seed is for an agent that acts at random."""
+        memory = self.networks.policy(self.world, self.reward).start(jax.random.key(seed))
+        return AgentState(b_t=jnp.zeros(self.params.model.core.size), a_t=jnp.int32(0), memory=memory)
+
+    def step(self, o_t: Any, state: AgentState) -> tuple[int, AgentState]:
+        """The agent's action for the frame `o_t` ([V, V, C], 0 or 1) and the state after seeing it."""
+        state = self._step(self.networks, jnp.asarray(o_t), state)
+        return int(state.a_t), state
+
+    def believe(self, state: AgentState) -> np.ndarray:
+        """Where the probe, reading b_t, puts each object: [N, rows, columns], each summing to 1."""
+        if self.params.probe is None or self.world.map_shape is None:
+            raise NdigoError("this world has no truth, so no probe was trained")
+        return np.asarray(self._locate(self.networks.probe, state.b_t)).reshape(-1, *self.world.map_shape)
+
+    def predict(self, state: AgentState, actions: Any) -> np.ndarray:
+        """The chance that each cell of the view is 1 after 1..K of these actions: [K, V, V, C]."""
+        return np.asarray(self._predict(self.networks.model, state.b_t, jnp.asarray(actions)))
+
+    @cached_property
+    def _step(self) -> Any:
+        def step(params: Params, o_t: Array, state: AgentState) -> AgentState:
+            b_t = params.model.core.step(o_t, state.a_t, state.b_t)
+            a_t, memory = params.policy(self.world, self.reward).act(o_t, state.memory)
+            return AgentState(b_t=b_t, a_t=a_t, memory=memory)
+
+        return jax.jit(step)
+
+    @cached_property
+    def _locate(self) -> Any:
+        return jax.jit(Probe.locate)
+
+    @cached_property
+    def _predict(self) -> Any:
+        return jax.jit(WorldModel.expect)

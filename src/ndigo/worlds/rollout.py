@@ -1,0 +1,44 @@
+"""One episode of a policy in a world, with the truth for those who may read it.
+
+An episode of a key is one and the same for whoever plays it: the world draws as it does in training, and what the
+policy draws comes from a key of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int, UInt8
+
+from ndigo.types import Policy, Truth
+from ndigo.worlds.world import World
+
+
+class Rollout(eqx.Module):
+    """o_0, a_0, ..., a_{S-1}, o_S, and where everything was."""
+
+    o_t: UInt8[Array, "S+1 V V C"]
+    a_t: Int[Array, " S"]
+    truth_t: Any  # S+1 times `Truth`; None where the world has none
+
+
+def rollout(world: World, policy: Policy, key: Array) -> Rollout:
+    """One whole episode; the key is consumed."""
+    key_reset, key_world, key_policy = jax.random.split(key, 3)
+
+    def look(state: Any) -> tuple[Array, Truth | None]:
+        return world.observe(state), None if world.truth is None else world.truth(state)
+
+    def body(carry: tuple[Any, Any], key_t: Array):
+        s_t, m_t = carry
+        seen = look(s_t)
+        a_t, m_tp1 = policy.act(seen[0], m_t)
+        return (world.step(key_t, s_t, a_t), m_tp1), (a_t, seen)
+
+    first = (world.reset(key_reset), policy.start(key_policy))
+    (last, _), (a_t, looks) = jax.lax.scan(body, first, jax.random.split(key_world, world.num_steps))
+    o_t, truth_t = jax.tree.map(lambda x_t, x: jnp.concatenate([x_t, jnp.asarray(x)[None]]), looks, look(last))
+    return Rollout(o_t=o_t, a_t=a_t, truth_t=truth_t)
