@@ -46,3 +46,10 @@ def test_the_reward_is_held_by_tests_from_frame_to_number():
     chain = NOTATION.split("## From a frame to the reward")[1].split("\n\n")[1].splitlines()[2:]
     assert len(chain) == 9
     assert [row for row in chain if "tests/" not in row] == []
+
+
+def test_the_files_to_read_first_exist_and_are_short():
+    section = (ROOT / "CONTRIBUTING.md").read_text().split("## Read first")[1].split("\n## ")[0]
+    files = re.findall(r"^\d\. `(src/[\w/.]+)`", section, re.MULTILINE)
+    assert len(files) == 7
+    assert sum(len((ROOT / file).read_text().splitlines()) for file in files) < 900

@@ -45,7 +45,7 @@ class Lived(NamedTuple):
 
 def live(agent: Agent, mind: Params, key: Array, epsilon: float, num_episodes: int) -> Lived:
     world = agent.world
-    episodes = jax.vmap(lambda key: play(world, mind.agent, key, jnp.float32(epsilon), world.num_steps))(
+    episodes = jax.vmap(lambda key: play(world, agent.joined(mind.agent), key, jnp.float32(epsilon), world.num_steps))(
         jax.random.split(key, num_episodes)
     )
     b_t = beliefs(mind.model.core, episodes, world.shape)

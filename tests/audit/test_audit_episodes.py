@@ -12,7 +12,7 @@ import pytest
 from oracle.tiny import TWO_ROOMS
 
 from ndigo.agent import QNetwork, random_walker
-from ndigo.agents.agent import Params
+from ndigo.agents.agent import Params, as_it_is
 from ndigo.audit.episodes import judge_policy, judge_seekers
 from ndigo.audit.seeking import seeker_of
 from ndigo.cli import main
@@ -158,7 +158,7 @@ def test_seekers_find_what_they_seek(mind):
 
 
 def test_agents_policy_is_greedy_in_its_own_network(mind):
-    agent = mind.policy(WORLD, REWARD)
+    agent = mind.policy(WORLD, REWARD, as_it_is)
     o_t, state = WORLD.observe(WORLD.reset(jax.random.key(0))), agent.start(jax.random.key(0))
     h_t = jnp.zeros(8)
     for a_tm1 in (0, None):

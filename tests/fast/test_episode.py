@@ -10,7 +10,7 @@ from probe_worlds import clock
 
 from ndigo.agent import QNetwork
 from ndigo.fast import episode
-from ndigo.fast.episode import as_bytes, best, from_bytes, join_layers, play
+from ndigo.fast.episode import as_bytes, best, from_bytes, joined, play
 from ndigo.networks import lower
 from ndigo.paper.experiments import find_world
 from ndigo.training import acting
@@ -35,7 +35,8 @@ def test_an_episode_is_the_plain_one(name, every, turn, monkeypatch):
     @jax.jit
     @jax.vmap
     def run(key, epsilon):
-        return [form(world, policy, key, epsilon, every, longest_stretch=3) for form in (play, acting.play)]
+        rest = (key, epsilon, every, 3)
+        return play(world, joined(policy), *rest), acting.play(world, policy, *rest)
 
     ours, plain = run(jax.random.split(jax.random.key(1), 4), jnp.array([0.0, 0.1, 0.5, 1.0]))
     for field in ("o_t", "a_tm1", "cells", "a_t"):
@@ -54,9 +55,9 @@ def test_a_network_of_joined_layers_is_the_same_network(view, dtype, tolerance):
     policy = lower(network((view, view, 2), A), dtype)
     o_t = jax.random.bernoulli(keys[0], 0.5, (6, view, view, 2)).astype(jnp.uint8)
     a_tm1 = jax.random.randint(keys[1], (6,), 0, A)
-    joined, h = join_layers(policy), jnp.zeros(4)
+    twin, h = joined(policy), jnp.zeros(4)
     for t in range(6):
-        (ours, q), (h, expected) = (step(o_t[t], a_tm1[t], h) for step in (joined.step, policy.step))
+        (ours, q), (h, expected) = (step(o_t[t], a_tm1[t], h) for step in (twin.step, policy.step))
         np.testing.assert_allclose(ours, h, atol=tolerance)
         np.testing.assert_allclose(q, expected, rtol=10 * tolerance, atol=10 * tolerance)
 

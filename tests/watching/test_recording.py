@@ -17,8 +17,8 @@ from ndigo import load
 from ndigo.agent import unpack
 from ndigo.agents.agent import Params
 from ndigo.errors import NdigoError
+from ndigo.fast import FAST
 from ndigo.rewards import make_reward
-from ndigo.training.acting import play
 from ndigo.watching.recording import episode_arrays, episode_key, meta, record
 from ndigo.watching.session import Session
 
@@ -47,7 +47,9 @@ def looped(agent, recorded):
 
 def test_an_episode_is_the_one_that_training_would_play_with_the_same_key(agent, recorded):
     for i in range(2):
-        episode = jax.jit(lambda key: play(agent.world, agent.networks.agent, key, jnp.float32(0)))(episode_key(0, i))
+        episode = jax.jit(lambda key: FAST.play(agent.world, agent.joined(agent.networks.agent), key, jnp.float32(0)))(
+            episode_key(0, i)
+        )
         np.testing.assert_array_equal(recorded.o[i], unpack(episode.o_t, agent.world.shape))
         np.testing.assert_array_equal(recorded.a[i], [*episode.a_t.tolist(), -1])
         rows, cols = np.divmod(np.asarray(episode.cells), agent.world.map_shape[1])
@@ -118,7 +120,7 @@ def test_every_kind_of_reward_fills_the_same_record(name, shipped, recorded):
     own = jax.eval_shape(reward.init, jax.random.key(0), model)
     other = dataclasses.replace(shipped, params=Params(model, own, params.agent, params.probe), reward=reward)
     assert meta(other)["num_ahead"] == (0 if name == "icm" else 10)
-    run = partial(episode_arrays, other.world, reward)
+    run = partial(episode_arrays, other.world, reward, other.joined)
     for field, array in jax.eval_shape(run, other.params, episode_key(0, 0)).items():
         expected = getattr(recorded, field)[0]
         assert array.dtype == expected.dtype
@@ -127,7 +129,7 @@ def test_every_kind_of_reward_fills_the_same_record(name, shipped, recorded):
 
 def test_an_agent_that_learned_no_policy_walks_as_it_did_in_training(shipped):
     walker = dataclasses.replace(shipped, reward=make_reward("random"))
-    run = jax.jit(lambda key: play(walker.world, walker.networks.agent, key, jnp.float32(1)))
+    run = jax.jit(lambda key: FAST.play(walker.world, walker.joined(walker.networks.agent), key, jnp.float32(1)))
     np.testing.assert_array_equal(record(walker, [episode_key(0, 0)]).a[0, :-1], run(episode_key(0, 0)).a_t)
 
 

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from ndigo.agent.exploration import draw_stretches
-from ndigo.agent.q_network import QNetwork
 from ndigo.types import Policy
 
 
@@ -35,8 +34,8 @@ def follow(a_t: Int[Array, " T"], name: str = "path") -> Policy:
     return Policy(name, lambda key: jnp.int32(0), act)
 
 
-def greedy_policy(network: QNetwork) -> Policy:
-    """The network's best action, at every frame."""
+def greedy_policy(network: Any) -> Policy:
+    """The best action of a Q-network (or of its twin for loops), at every frame."""
 
     def act(o_t: Array, state: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
         a_tm1, h_tm1 = state
@@ -44,4 +43,4 @@ def greedy_policy(network: QNetwork) -> Policy:
         a_t = q_t.argmax(axis=-1).astype(jnp.int32)
         return a_t, (a_t, h_t)
 
-    return Policy("greedy", lambda key: (jnp.int32(0), jnp.zeros(network.core.size)), act)
+    return Policy("greedy", lambda key: (jnp.int32(0), jnp.zeros(network.size)), act)

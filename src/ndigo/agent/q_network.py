@@ -37,6 +37,10 @@ class QNetwork(eqx.Module):
         self.value = MLP(keys[1], state_size, num_hidden, 1)
         self.advantage = MLP(keys[2], state_size, num_hidden, num_actions)
 
+    @property
+    def size(self) -> int:
+        return self.core.size
+
     def heads(self, h_t: Float[Array, "... D"]) -> Float[Array, "... A"]:
         advantage = self.advantage(h_t)
         return self.value(h_t) + advantage - advantage.mean(axis=-1, keepdims=True)

@@ -6,6 +6,7 @@ the agent was trained in: so an agent has one answer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,6 +26,12 @@ from ndigo.rewards import IntrinsicReward
 from ndigo.types import Paid, Policy, Seen, Window
 from ndigo.worlds import World
 
+Joined = Callable[[QNetwork], Any]  # the network for many steps in a loop: as it is, or its twin (`types.Twins`)
+
+
+def as_it_is(network: QNetwork) -> QNetwork:
+    return network
+
 
 class Params(eqx.Module):
     """Everything that learns by gradient, for one seed."""
@@ -34,9 +41,9 @@ class Params(eqx.Module):
     agent: QNetwork
     probe: Probe | None  # None where the world has no truth to compare with
 
-    def policy(self, world: World, reward: IntrinsicReward) -> Policy:
+    def policy(self, world: World, reward: IntrinsicReward, joined: Joined) -> Policy:
         """The best action at every frame; actions drawn at random for an agent that learned no policy."""
-        return random_walker(world) if reward.acts_at_random else greedy_policy(self.agent)
+        return random_walker(world) if reward.acts_at_random else greedy_policy(joined(self.agent))
 
     def pay(self, reward: IntrinsicReward, window: Window) -> tuple[Seen, Paid]:
         """What the model makes of a window, and what the reward makes of that."""
@@ -67,6 +74,7 @@ class Agent:
     world: World
     reward: IntrinsicReward
     config: Config
+    joined: Joined = as_it_is
     about: dict[str, Any] = field(default_factory=dict)  # label, world, reward, seed, learner_step: for whoever looks
 
     @cached_property
@@ -81,7 +89,7 @@ class Agent:
 
     def start(self, seed: int = 0) -> AgentState:
         """The state before the first frame of an episode; the seed is for an agent that acts at random."""
-        memory = self.networks.policy(self.world, self.reward).start(jax.random.key(seed))
+        memory = self.networks.policy(self.world, self.reward, self.joined).start(jax.random.key(seed))
         return AgentState(b_t=jnp.zeros(self.params.model.core.size), a_t=jnp.int32(0), memory=memory)
 
     def step(self, o_t: Any, state: AgentState) -> tuple[int, AgentState]:
@@ -103,7 +111,7 @@ class Agent:
     def _step(self) -> Any:
         def step(params: Params, o_t: Array, state: AgentState) -> AgentState:
             b_t = params.model.core.step(o_t, state.a_t, state.b_t)
-            a_t, memory = params.policy(self.world, self.reward).act(o_t, state.memory)
+            a_t, memory = params.policy(self.world, self.reward, self.joined).act(o_t, state.memory)
             return AgentState(b_t=b_t, a_t=a_t, memory=memory)
 
         return jax.jit(step)

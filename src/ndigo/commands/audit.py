@@ -140,7 +140,8 @@ def policy_of(name: str, world: World, trained: Trained | None) -> Callable[[Par
     """The agent's own, or the random walker's where there is none."""
     if name == "random" or trained is None:
         return lambda agent: random_walker(world)
-    return lambda agent: random_walker(world) if agent is None else agent.policy(world, trained.reward)
+    joined = trained.agent().joined
+    return lambda agent: random_walker(world) if agent is None else agent.policy(world, trained.reward, joined)
 
 
 def whose(policy: str, trained: Trained | None, episodes: int) -> str:

@@ -6,9 +6,9 @@ them by one line of `training/twins.py`; `--plain` runs without them.
 
 from ndigo.fast.compiling import compiled
 from ndigo.fast.encoder import encode
-from ndigo.fast.episode import play
+from ndigo.fast.episode import joined, play
 from ndigo.fast.gru import unroll
 from ndigo.fast.prediction import predict
 from ndigo.types import Twins
 
-FAST = Twins(encode=encode, unroll=unroll, predict=predict, play=play, compiled=compiled)
+FAST = Twins(encode=encode, unroll=unroll, predict=predict, joined=joined, play=play, compiled=compiled)

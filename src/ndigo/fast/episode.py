@@ -2,7 +2,7 @@
 
 On a GPU each array that a loop writes to is a kernel of its own, and so is each sum or maximum over an axis, and a
 small kernel takes as long as a large one. Hence all of a step is written as one array of bytes, the best action is
-found by comparing one action after another, and the network's layers are joined before the loop.
+found by comparing one action after another, and the network's layers are `joined` before the loop.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STEPS_A_TURN = 4  # of the loop on a GPU: what a turn costs by itself, a kernel 
 
 def play(
     world: World,
-    policy: QNetwork,
+    policy: JoinedLayers,
     key: Array,
     epsilon: Float[Array, ""],
     every: int = 1,
@@ -40,7 +40,7 @@ def play(
     # Drawn before the loop: inside it each draw would be a kernel of its own.
     key_reset, keys, stretches = draw_episode(key, epsilon, S, A, longest_stretch)
     small = jnp.int8 if A <= 127 else jnp.int32
-    joined, turn = join_layers(policy), min(STEPS_A_TURN, every) if on_gpu() else 1
+    turn = min(STEPS_A_TURN, every) if on_gpu() else 1
 
     def record(state, a_tm1, was_greedy):
         """A frame and how the agent came to it."""
@@ -50,7 +50,7 @@ def play(
         *seen, h_tm1 = carry
         state, a_tm1, _ = seen
         key_step, is_random, random_a = step
-        h_t, q_t = joined.step(world.observe(state), a_tm1, h_tm1)
+        h_t, q_t = policy.step(world.observe(state), a_tm1, h_tm1)
         greedy = best(q_t)
         a_t = jnp.where(is_random, random_a, greedy)
         return (world.step(key_step, state, a_t), a_t, (a_t == greedy).astype(jnp.uint8), h_t), as_bytes(record(*seen))
@@ -59,7 +59,7 @@ def play(
         after, records = lax.scan(body, carry, steps, unroll=turn)
         return after, (records, carry[-1])
 
-    first = (world.reset(key_reset), jnp.int32(0), jnp.uint8(0), jnp.zeros(policy.core.size))
+    first = (world.reset(key_reset), jnp.int32(0), jnp.uint8(0), jnp.zeros(policy.size))
     steps = jax.tree.map(
         lambda x: x.reshape(S // every, every, *x.shape[1:]), (keys, stretches.is_random, stretches.a_t)
     )
@@ -86,13 +86,18 @@ class JoinedLayers(eqx.Module):
     weight: Float[Array, "D 3*D"]
     heads: MLP
 
+    @property
+    def size(self) -> int:
+        return self.weight.shape[0]
+
     def step(self, o_t: Array, a_tm1: Int[Array, "..."], h_tm1: Float[Array, "... D"]) -> tuple[Array, Array]:
         x_t = project(self.encode(o_t), self.from_features) + self.by_action[a_tm1]
         h_t = gru_step(self.weight, x_t, h_tm1)
         return h_t, self.heads(h_t)
 
 
-def join_layers(policy: QNetwork) -> JoinedLayers:
+def joined(policy: QNetwork) -> JoinedLayers:
+    """The network for many steps in a loop."""
     core: Core = policy.core
     return JoinedLayers(
         encode=core.encoder if core.encoder.conv1.view > SMALL_VIEW else dense(core.encoder),

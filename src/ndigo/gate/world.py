@@ -106,8 +106,6 @@ def _check_truth_types(world: World, truth: Any) -> None:
     named = f": the world names {N} objects ({', '.join(world.objects)})" if N else ": the world names no objects"
     require_array(f"{whose}.agent", truth.agent, (2,), "integer")
     require_array(f"{whose}.objects", truth.objects, (N, 2), "integer", named)
-    require_array(f"{whose}.agent_room", truth.agent_room, (), "integer")
-    require_array(f"{whose}.object_rooms", truth.object_rooms, (N,), "integer", named)
 
 
 def _check_inside(world: World, truth: Truth) -> None:

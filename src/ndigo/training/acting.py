@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,13 +21,13 @@ from ndigo.config import Config
 from ndigo.evaluation.true_cells import object_cells
 from ndigo.networks import Core
 from ndigo.rewards import IntrinsicReward
-from ndigo.types import Episode, Window
+from ndigo.types import Episode, Twins, Window
 from ndigo.worlds import World
 
 
 def play(
     world: World,
-    policy: QNetwork,
+    policy: Any,
     key: Array,
     epsilon: Float[Array, ""],
     every: int = 1,
@@ -34,7 +35,7 @@ def play(
 ) -> Episode:
     """Plays one episode epsilon-z-greedily; an epsilon of 1 acts at random, stretches of 1 are epsilon-greedy.
 
-    The Q-network's state is kept before every `every`-th frame, which divides the episode.
+    The policy is a Q-network; its state is kept before every `every`-th frame, which divides the episode.
     """
     S, A = world.num_steps, world.num_actions
     key_reset, keys, stretches = draw_episode(key, epsilon, S, A, longest_stretch)
@@ -50,7 +51,7 @@ def play(
         return (world.step(key_step, state, a_t), a_t, h_t), (seen, a_t == greedy)
 
     # b_0 = GRU(z_0, stay, 0): action 0 stands before the first frame.
-    first = (world.reset(key_reset), jnp.int32(0), jnp.zeros(policy.core.size))
+    first = (world.reset(key_reset), jnp.int32(0), jnp.zeros(policy.size))
     (last, a_last, _), (seen, is_greedy) = lax.scan(body, first, (keys, stretches.is_random, stretches.a_t))
     *frames, h_tm1 = seen
     end = (pack(world.observe(last)), object_cells(world, last), a_last)
@@ -105,7 +106,7 @@ class Actors:
     windows_per_round: int
 
 
-def make_actors(config: Config, world: World, reward: IntrinsicReward, play: Callable[..., Episode] = play) -> Actors:
+def make_actors(config: Config, world: World, reward: IntrinsicReward, by: Twins) -> Actors:
     """One exploring episode for each of a round's actors, or the greedy ones of an evaluation."""
     starts = window_starts(world.num_steps, config.window)
     every = math.gcd(world.num_steps, *starts)  # the Q-network's state is kept where a window can start
@@ -117,7 +118,8 @@ def make_actors(config: Config, world: World, reward: IntrinsicReward, play: Cal
 
     def run(key: Array, policy: QNetwork, core: Core, epsilons: Float[Array, " E"]) -> tuple[Episode, Array]:
         keys = jax.random.split(key, len(epsilons))
-        episodes = jax.vmap(lambda key, epsilon: play(world, policy, key, epsilon, every, longest))(keys, epsilons)
+        acting = by.joined(policy)
+        episodes = jax.vmap(lambda key, epsilon: by.play(world, acting, key, epsilon, every, longest))(keys, epsilons)
         return episodes, beliefs(core, episodes, world.shape)
 
     def explore(key: Array, policy: QNetwork, core: Core) -> Window:

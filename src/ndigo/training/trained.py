@@ -22,6 +22,7 @@ from ndigo.storage.agents import load_agent, refuse_non_finite, save_agent
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.learner import make_learner
 from ndigo.training.trainer import make_trainer, wait_for
+from ndigo.training.twins import twins
 from ndigo.worlds import World
 
 EPISODES_AT_ONCE = 100  # bounds the memory of a long evaluation
@@ -55,7 +56,7 @@ class Trained:
             "learner_step": self.learner_step,
         }
         params = jax.tree.map(lambda x: x[seed], self.params)
-        return Agent(params, self.world, self.reward, self.config, about)
+        return Agent(params, self.world, self.reward, self.config, twins(self.config).joined, about)
 
     def evaluate(self, episodes: int = 100, seed: int = 0) -> Evaluation:
         """Greedy episodes of every seed: each field [S, episodes, N]. Same seed, same episodes."""

@@ -65,7 +65,7 @@ class RunRounds(Protocol):
 
 def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Trainer:
     by = twins(config)
-    learner, actors = make_learner(config, world, reward), make_actors(config, world, reward, by.play)
+    learner, actors = make_learner(config, world, reward), make_actors(config, world, reward, by)
     num_rounds = max(config.replay_steps // config.window // actors.windows_per_round, 1)
     replay = make_replay(capacity=num_rounds * actors.windows_per_round, shape=world.shape)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 
+from ndigo.agents.agent import as_it_is
 from ndigo.config import Config
 from ndigo.fast import FAST
 from ndigo.model import predict
@@ -30,7 +31,7 @@ def compiled(
     return jax.jit(function, donate_argnums=() if donate is None else (donate,))
 
 
-PLAIN = Twins(encode=encode, unroll=unroll, predict=predict, play=play, compiled=compiled)
+PLAIN = Twins(encode=encode, unroll=unroll, predict=predict, joined=as_it_is, play=play, compiled=compiled)
 
 
 def twins(config: Config) -> Twins:

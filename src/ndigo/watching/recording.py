@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ndigo import __version__
-from ndigo.agents.agent import Agent, Params
+from ndigo.agents.agent import Agent, Joined, Params
 from ndigo.errors import NdigoError
 from ndigo.model import discovery_loss, inside
 from ndigo.model.world_model import shifted
@@ -76,7 +76,7 @@ def record(
 ) -> Episodes:
     """One episode for each key; `on_episode` hears how many are done."""
     refuse_unseen(agent)
-    run, done = _compiled(agent.world, agent.reward), []
+    run, done = _compiled(agent.world, agent.reward, agent.joined), []
     for key in keys:
         arrays = jax.device_get(run(agent.networks, key))
         done.append(arrays | {"keys": np.asarray(jax.random.key_data(key))})
@@ -97,9 +97,9 @@ def record_numbered(
 
 
 @lru_cache(maxsize=8)
-def _compiled(world: World, reward: IntrinsicReward) -> Callable[[Params, Array], dict[str, Array]]:
+def _compiled(world: World, reward: IntrinsicReward, joined: Joined) -> Callable[[Params, Array], dict[str, Array]]:
     """Once for all agents of a world and a reward."""
-    return jax.jit(partial(episode_arrays, world, reward))
+    return jax.jit(partial(episode_arrays, world, reward, joined))
 
 
 def as_bytes(p: Array) -> Array:
@@ -107,9 +107,11 @@ def as_bytes(p: Array) -> Array:
     return jnp.rint(255 * p).astype(jnp.uint8)
 
 
-def episode_arrays(world: World, reward: IntrinsicReward, params: Params, key: Array) -> dict[str, Array]:
+def episode_arrays(
+    world: World, reward: IntrinsicReward, joined: Joined, params: Params, key: Array
+) -> dict[str, Array]:
     """Everything `Episodes` keeps of one episode, without its leading axis."""
-    episode = rollout(world, params.policy(world, reward), key)
+    episode = rollout(world, params.policy(world, reward, joined), key)
     o_t, a_t, truth_t = episode.o_t, episode.a_t, episode.truth_t
     assert world.map_shape is not None
     assert params.probe is not None

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 
-from ndigo.agents.agent import Agent, Params
+from ndigo.agents.agent import Agent, Joined, Params
 from ndigo.errors import NdigoError
 from ndigo.rewards import IntrinsicReward
 from ndigo.types import Window
@@ -56,7 +56,7 @@ class Session:
     def __init__(self, agent: Agent, key: Array):
         refuse_unseen(agent)
         self.agent = agent
-        self._begin, self._advance = _compiled(agent.world, agent.reward)
+        self._begin, self._advance = _compiled(agent.world, agent.reward, agent.joined)
         self.reset(key)
 
     def reset(self, key: Array) -> None:
@@ -116,12 +116,12 @@ class Session:
 
 
 @lru_cache(maxsize=8)
-def _compiled(world: World, reward: IntrinsicReward) -> tuple[Any, Any]:
+def _compiled(world: World, reward: IntrinsicReward, joined: Joined) -> tuple[Any, Any]:
     """The start of an episode and the way to its next frame: compiled once for all agents of a world and a reward."""
-    return jax.jit(partial(_begin, world, reward)), jax.jit(partial(_advance, world, reward))
+    return jax.jit(partial(_begin, world, reward, joined)), jax.jit(partial(_advance, world, reward, joined))
 
 
-def _begin(world: World, reward: IntrinsicReward, params: Params, key: Array) -> tuple[Live, Array]:
+def _begin(world: World, reward: IntrinsicReward, joined: Joined, params: Params, key: Array) -> tuple[Live, Array]:
     """What stands before frame 0, and the keys of every step as raw words: drawn as `rollout` draws."""
     D, M = params.model.core.size, params.model.num_ahead
     key_reset, key_world, key_policy = jax.random.split(key, 3)
@@ -129,7 +129,7 @@ def _begin(world: World, reward: IntrinsicReward, params: Params, key: Array) ->
         world=world.reset(key_reset),
         t=jnp.int32(-1),
         b_t=jnp.zeros(D),
-        memory=params.policy(world, reward).start(key_policy),
+        memory=params.policy(world, reward, joined).start(key_policy),
         a_t=jnp.int32(0),
         past=Past(
             o_t=jnp.zeros((M + 1, *world.shape), jnp.uint8),
@@ -141,23 +141,25 @@ def _begin(world: World, reward: IntrinsicReward, params: Params, key: Array) ->
 
 
 def _advance(
-    world: World, reward: IntrinsicReward, params: Params, live: Live, key: Array, action: Array
+    world: World, reward: IntrinsicReward, joined: Joined, params: Params, live: Live, key: Array, action: Array
 ) -> tuple[Live, dict[str, Array]]:
     """The next frame: after the action (-1 for the agent's own), or frame 0, before which nobody acts."""
     a_t = jnp.where(action < 0, live.a_t, action)
     stepped = world.step(jax.random.wrap_key_data(key), live.world, a_t)
     moved = jax.tree.map(lambda here, there: jnp.where(live.t < 0, here, there), live.world, stepped)
-    return _look(world, reward, params, eqx.tree_at(lambda live: (live.world, live.a_t), live, (moved, a_t)))
+    return _look(world, reward, joined, params, eqx.tree_at(lambda live: (live.world, live.a_t), live, (moved, a_t)))
 
 
-def _look(world: World, reward: IntrinsicReward, params: Params, before: Live) -> tuple[Live, dict[str, Array]]:
+def _look(
+    world: World, reward: IntrinsicReward, joined: Joined, params: Params, before: Live
+) -> tuple[Live, dict[str, Array]]:
     """The frame after `before`, whose world has already moved and whose `a_t` has been taken."""
     assert world.truth is not None
     assert world.map_shape is not None
     assert params.probe is not None
     t, a_tm1, o_t, truth = before.t + 1, before.a_t, world.observe(before.world), world.truth(before.world)
     b_t = params.model.core.step(o_t, a_tm1, before.b_t)
-    a_t, memory = params.policy(world, reward).act(o_t, before.memory)
+    a_t, memory = params.policy(world, reward, joined).act(o_t, before.memory)
     past, at = _remembered(before, t, Past(o_t=o_t, a_tm1=a_tm1, b_tm1=before.b_t))
     r_t, r_c, is_known = _newest_pay(world, reward, params, past, t, at)
     ahead = jnp.zeros((0, *world.shape), jnp.uint8)
