@@ -184,7 +184,7 @@ def test_compiled_programs_are_kept_where_the_user_wants_else_in_the_cache_folde
     compile_something = "import jax; jax.jit(lambda x: x * 2 + 1)(1.0)"
     code = f"""
 {"" if is_first else compile_something}
-from ndigo.compile_cache import keep_compiled_programs
+from ndigo.fast.compile_cache import keep_compiled_programs
 keep_compiled_programs()
 import jax; jax.jit(lambda x: x * 3 - 1)(1.0)
 """

@@ -18,11 +18,11 @@ import jax
 from rich.console import Console
 
 from ndigo.agents.agent import Agent
-from ndigo.compile_cache import keep_compiled_programs
 from ndigo.config import Config, check_minutes
 from ndigo.config import preset as config_of_preset
 from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation
+from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.gate import check_records
 from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.rewards import REWARDS, IntrinsicReward, make_reward

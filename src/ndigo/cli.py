@@ -18,8 +18,8 @@ from typing import NoReturn
 
 from ndigo import __version__
 from ndigo.commands import COMMANDS
-from ndigo.compile_cache import keep_compiled_programs
 from ndigo.errors import StoppedNow, UserCodeError, explained, traceback_of, unknown_name
+from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.from_module import working_folder_last
 
 INTERRUPTED, READER_GONE = 130, 141

@@ -16,8 +16,8 @@ import jax
 
 from ndigo.agent import random_walker
 from ndigo.audit.seeking import seeker_of
-from ndigo.compile_cache import keep_compiled_programs
 from ndigo.evaluation.visits import in_view, visits
+from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.oracle import greedy, knowledge, make_filter, planner, search_path
 from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_experiment
 from ndigo.report.statistics import Estimate, estimates

@@ -10,7 +10,7 @@ from custom_world import world
 from tiny_runs import TINY
 
 from ndigo.config import preset
-from ndigo.fast import FAST
+from ndigo.fast.twins import FAST
 from ndigo.rewards import make_reward
 from ndigo.training import twins
 from ndigo.training.trainer import make_trainer

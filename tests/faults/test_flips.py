@@ -21,14 +21,14 @@ import pytest
 from made_up_rows import make_up
 
 from ndigo.errors import NdigoError
+from ndigo.fast import programs
+from ndigo.fast.programs import kept
 from ndigo.paper.experiments import Row
 from ndigo.paper.rows import load_row
 from ndigo.storage import checkpoint
 from ndigo.storage.agents import load_agent
 from ndigo.storage.episodes import load_episodes, save_episodes
 from ndigo.storage.run_folder import RunFolder
-from ndigo.training import programs
-from ndigo.training.programs import kept
 
 IS_WHOLE = os.environ.get("NDIGO_FAULTS") == "all"
 FLIPS = 40 if IS_WHOLE else 8  # of each kind of file

@@ -17,7 +17,7 @@ from ndigo import load
 from ndigo.agent import unpack
 from ndigo.agents.agent import Params
 from ndigo.errors import NdigoError
-from ndigo.fast import FAST
+from ndigo.fast.twins import FAST
 from ndigo.rewards import make_reward
 from ndigo.watching.recording import episode_arrays, episode_key, meta, record
 from ndigo.watching.session import Session

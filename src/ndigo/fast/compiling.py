@@ -9,8 +9,8 @@ import jax
 
 from ndigo.config import Config
 from ndigo.fast.pallas import on_gpu
-from ndigo.training.programs import kept
-from ndigo.training.programs import made_from as settings_of
+from ndigo.fast.programs import kept
+from ndigo.fast.programs import made_from as settings_of
 from ndigo.worlds import World
 
 Options = dict[str, bool | int | str]

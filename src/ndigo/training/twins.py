@@ -9,7 +9,7 @@ import jax
 
 from ndigo.agents.agent import as_it_is
 from ndigo.config import Config
-from ndigo.fast import FAST
+from ndigo.fast.twins import FAST
 from ndigo.model import predict
 from ndigo.networks import encode, unroll
 from ndigo.training.acting import play

@@ -48,7 +48,7 @@ def keep_compiled_programs(*, is_command: bool = False) -> None:
 
 
 def by_source() -> Path | None:
-    """Where programs lie that are found by the package's sources (`training/programs.py`).
+    """Where programs lie that are found by the package's sources (`fast/programs.py`).
 
     Nowhere in a process that is not a command's: in a notebook a function may have been replaced, and an old program
     would be run in its place without a word.

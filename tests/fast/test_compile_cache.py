@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
-from ndigo import compile_cache
-from ndigo.compile_cache import is_private
+from ndigo.fast import compile_cache
+from ndigo.fast.compile_cache import is_private
 
 NOT_KEPT = "ndigo: compiled programs are not kept: "
 

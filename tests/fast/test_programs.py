@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 from tiny_runs import FLAGS, numbers, start, train_tiny
 
-from ndigo import compile_cache
 from ndigo.cli import main
 from ndigo.config import Config
+from ndigo.fast import compile_cache, programs
+from ndigo.fast.programs import kept, made_from
 from ndigo.paper.experiments import find_world
-from ndigo.training import programs
-from ndigo.training.programs import kept, made_from
 
 TREE = {"x": jnp.arange(3.0), "n": jnp.int32(2)}
 KEY = jax.random.key(0)
@@ -169,7 +168,7 @@ def test_only_a_process_of_the_command_line_looks_programs_up(monkeypatch, capsy
 
 # What JAX has compiled stays where it is: that takes most of a minute, and is not what is tested.
 KEPT_IN = """
-from ndigo import compile_cache
+from ndigo.fast import compile_cache
 
 compile_cache._jax_folder = lambda: {folder!r}
 """

@@ -25,9 +25,9 @@ import jax
 from jax import export
 
 import ndigo
-from ndigo.compile_cache import by_source
 from ndigo.config import Config
 from ndigo.errors import NdigoError
+from ndigo.fast.compile_cache import by_source
 from ndigo.storage.run_folder import make_folder, write_whole
 from ndigo.worlds import World
 
