@@ -72,10 +72,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> ndigo.Run:
 
 @pytest.fixture(scope="session")
 def shipped() -> Agent:
-    """The agent that ships with the checkout, ready to be watched."""
-    from ndigo.api import load_trained
+    """The agent that ships with the checkout; in float32, for slow loops to compare with to the last digits."""
+    from ndigo.api import load
 
-    return load_trained(Path(__file__).parent.parent / "results/agents/exp1-ndigo-4.safetensors").agent()
+    agent = load(Path(__file__).parent.parent / "results/agents/exp1-ndigo-4.safetensors")
+    return dataclasses.replace(agent, config=dataclasses.replace(agent.config, precision="float32"))
 
 
 @pytest.fixture(scope="session")

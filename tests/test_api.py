@@ -68,12 +68,12 @@ def test_an_exported_agent_is_the_runs_agent_in_half_precision(finished, tmp_pat
 
 def test_what_the_agent_predicts_are_probabilities_for_each_step_ahead(finished):
     agent = finished.agent()
-    _, memory = agent.act(np.zeros(finished.world.shape, np.uint8), agent.start())
+    _, memory = agent.step(np.zeros(finished.world.shape, np.uint8), agent.start())
     predicted = agent.predict(memory, [0, 1])
     assert predicted.shape == (2, *finished.world.shape)
     assert ((predicted >= 0) & (predicted <= 1)).all()
     with pytest.raises(NdigoError, match="has no truth, so no probe was trained"):
-        agent.locate(memory)
+        agent.believe(memory)
 
 
 def test_evaluation_repeats_under_the_same_seed_and_counts_episodes(finished):

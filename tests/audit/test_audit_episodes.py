@@ -185,7 +185,7 @@ def trained(mind, monkeypatch) -> Trained:
     config = preset("cpu", num_ahead=K, reward="ndigo-1", world="<tiny>")
     params = jax.tree.map(lambda x: x[None], mind)
     trained = Trained(settings_of(config, WORLD, REWARD), config, WORLD, REWARD, params)
-    monkeypatch.setattr("ndigo.commands.audit.load_trained", lambda path: trained)
+    monkeypatch.setattr("ndigo.commands.audit.load_trained", lambda path, **_: trained)
     return trained
 
 
@@ -209,7 +209,7 @@ def test_command_prints_tables_verdict_and_json_and_draws_the_figure(trained, tm
 
 def test_a_likelihood_whose_perfect_model_is_not_known_is_refused(trained, monkeypatch, capsys):
     other = dataclasses.replace(trained, config=dataclasses.replace(trained.config, likelihood="bernoulli"))
-    monkeypatch.setattr("ndigo.commands.audit.load_trained", lambda path: other)
+    monkeypatch.setattr("ndigo.commands.audit.load_trained", lambda path, **_: other)
     assert main(["audit", "here"]) == 2
     assert (
         capsys.readouterr().err == "ndigo: here has likelihood bernoulli: only categorical and mixture can be audited\n"

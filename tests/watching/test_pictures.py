@@ -25,13 +25,13 @@ SIZE = 8
 
 def test_the_world_is_drawn_as_the_worlds_renderer_draws_it(shipped, recorded):
     for t in (0, 30, 400):
-        truth = Truth(recorded.agent[0, t], recorded.objects[0, t], np.array(0), np.zeros(2))  # type: ignore[arg-type]
+        truth = Truth(recorded.agent[0, t], recorded.objects[0, t])  # type: ignore[arg-type]
         np.testing.assert_array_equal(world_panel(recorded, 0, t, SIZE), render_rgb(shipped.world, truth, SIZE))
 
 
 def test_the_view_is_drawn_as_the_worlds_renderer_draws_it(shipped, recorded):
     t = int(recorded.o[0, ..., 1].any(axis=(1, 2)).argmax())  # the fixed object comes into view
-    truth = Truth(recorded.agent[0, t], recorded.objects[0, t], np.array(0), np.zeros(2))  # type: ignore[arg-type]
+    truth = Truth(recorded.agent[0, t], recorded.objects[0, t])  # type: ignore[arg-type]
     expected = render_rgb(shipped.world, truth, SIZE, show_panel=True)[:, -5 * 3 * SIZE :]
     panel = view_panel(recorded, recorded.o[0, t].astype(float), 3 * SIZE)
     above = (len(expected) - len(panel)) // 2

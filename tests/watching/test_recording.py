@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
-from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 from custom_world import world as three_doors
 
-from ndigo import load
 from ndigo.agent import unpack
 from ndigo.agents.agent import Params
 from ndigo.errors import NdigoError
@@ -22,13 +20,12 @@ from ndigo.rewards import make_reward
 from ndigo.watching.recording import episode_arrays, episode_key, meta, record
 from ndigo.watching.session import Session
 
-AGENT = Path(__file__).parents[2] / "results/agents/exp1-ndigo-4.safetensors"
 H = 4
 
 
 @pytest.fixture(scope="module")
-def agent():
-    return load(AGENT)
+def agent(shipped):
+    return shipped
 
 
 @pytest.fixture(scope="module")

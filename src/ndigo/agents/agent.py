@@ -80,7 +80,8 @@ class Agent:
     @cached_property
     def networks(self) -> Params:
         """The networks as they compute: in the precision of their training."""
-        return lower(self.params, self.config.precision)
+        with jax.ensure_compile_time_eval():  # arrays, also where a function that is being traced asks first
+            return lower(self.params, self.config.precision)
 
     @property
     def num_ahead(self) -> int:
