@@ -85,6 +85,7 @@ def test_settings_cannot_change_during_a_run():
         ({"lambda_": -0.1}, "lambda_ -0.1: must lie between 0 and 1"),
         ({"first_epsilon": 1.1}, "first_epsilon 1.1: must lie between 0 and 1"),
         ({"last_epsilon": float("nan")}, "last_epsilon nan: must lie between 0 and 1"),
+        ({"plain": 1}, "plain 1: must be true or false"),
         ({"longest_stretch": 0}, "longest_stretch 0: must be at least 1"),
     ],
 )

@@ -29,6 +29,7 @@ TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "float": ((int, float), "a number"),
     "float | None": ((int, float, type(None)), "a number"),
     "str": ((str,), "text"),
+    "bool": ((bool,), "true or false"),
 }
 MOST_MINUTES = 1_000_000  # two years
 
@@ -121,7 +122,7 @@ class Config:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(Config):
             value, (types, what) = getattr(self, field.name), TYPES[str(field.type)]
-            if isinstance(value, bool) or not isinstance(value, types):
+            if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
                 raise NdigoError(f"{field.name} {value!r}: must be {what}")
             low, high = (0, LAST_SEED) if field.name == "seed" else (1, LARGEST_OF.get(field.name, LARGEST))
             if field.type == "int" and not low <= value <= high:
