@@ -20,7 +20,6 @@ from refusals import AGENT, refused
 from tiny_runs import train_tiny
 
 import ndigo
-from ndigo.bench.cost import device_bytes, refuse_too_large
 from ndigo.cli import main
 from ndigo.errors import FailedError, NdigoError, explained
 from ndigo.report.figures import as_svg, write_figure
@@ -28,6 +27,7 @@ from ndigo.report.sheets import as_rich, sheet_of
 from ndigo.report.tables import comparison, line_of
 from ndigo.storage.run_folder import RunFolder, WriteError, sealed_settings
 from ndigo.terminal.console import plain_console
+from ndigo.training.cost import device_bytes, refuse_too_large
 
 LONG = "a" * 300
 

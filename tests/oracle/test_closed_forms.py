@@ -55,16 +55,17 @@ def test_white_noise_pays_ndigo_nothing_on_any_path_and_prediction_error_for_eve
         a_t, walk = walker.act(o_t, walk)
         return is_moving * a_t, (is_moving, walk)
 
-    episode, table = judged(world, Policy("mixed", start, act), 32, K=6)
+    episode, table = judged(world, Policy("mixed", start, act), 128, K=6)
     is_still = np.asarray(episode.a_t).max(axis=1) == 0
-    assert 8 <= is_still.sum() <= 24
+    assert 40 <= is_still.sum() <= 88
     pay = jax.jit(jax.vmap(lambda L: ([ideal_ndigo(L, H) for H in (1, 2, 4, 5)], ideal_prediction_error(L))))
     rewards, error = jax.device_get(pay(table.frame))
     assert max(abs(r_t).max() for r_t in rewards) < 2e-5
     # 20 of 48 cells are in view: 19/47 of the frames show it, at ln 47 each, and the rest costs less.
     error = error.mean(axis=1)
     p = 19 / 47
-    assert error[is_still].mean() == pytest.approx(p * np.log(47) - (1 - p) * np.log(1 - p), rel=0.05)
+    expected = p * np.log(47) - (1 - p) * np.log(1 - p)
+    assert error[is_still].mean() == pytest.approx(expected, rel=0.08)  # four standard errors
     assert error[~is_still].mean() > 0.5
 
 

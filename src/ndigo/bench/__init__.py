@@ -1,1 +1,1 @@
-"""How long training takes here, what it costs, and the least that it could."""
+"""How long training takes here, part by part, and the least that it could."""

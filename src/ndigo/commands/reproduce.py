@@ -17,7 +17,6 @@ from rich import box
 from rich.table import Table
 
 from ndigo.api import Run, as_reward, create_run, open_run, resume
-from ndigo.bench.cost import disk_bytes, known_pace, time_round
 from ndigo.config import Config, check_minutes, preset
 from ndigo.errors import NdigoError
 from ndigo.paper import plan
@@ -31,6 +30,7 @@ from ndigo.report.tables import line_of
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
 from ndigo.terminal.console import plain_console
+from ndigo.training.cost import disk_bytes, known_pace, time_round
 
 
 @dataclass(frozen=True)

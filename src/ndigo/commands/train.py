@@ -16,12 +16,12 @@ from rich import box
 from rich.table import Table
 
 from ndigo.api import Run, as_reward, as_world, create_run, default_preset, open_run, resume
-from ndigo.bench.cost import num_bytes
 from ndigo.config import PRESETS, Config, check_minutes
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.gate import check_records
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust
+from ndigo.training.cost import num_bytes
 from ndigo.training.trainer import make_trainer
 
 

@@ -21,7 +21,6 @@ import numpy as np
 from rich.console import Console
 
 from ndigo import __version__
-from ndigo.bench.cost import refuse_too_large
 from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.rewards import IntrinsicReward
@@ -29,6 +28,7 @@ from ndigo.storage import checkpoint
 from ndigo.storage.agents import refuse_non_finite
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
+from ndigo.training.cost import refuse_too_large
 from ndigo.training.divergence import DivergedError, refuse_bad_numbers, refuse_bad_weights
 from ndigo.training.learner import Numbers
 from ndigo.training.logs import open_logs, scalars
