@@ -34,7 +34,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "viewer": LOOKED_AT | {"terminal", "report", "watching"},
     "gate": TRAINED,
     "api": TRAINED | {"paper", "gate"},
-    "commands": TRAINED | {"gate", "bench", "paper", "audit", "interop", "report", "viewer", "api", "terminal"},
+    "scale": BASE | {"storage", "paper", "api", "fast"},
+    "commands": TRAINED
+    | {"bench", "gate", "paper", "audit", "interop", "report", "viewer", "api", "scale", "terminal"},
     "cli": BASE | {"commands", "fast", "terminal"},
     "__main__": {"cli"},
     "__init__": BASE | SIBLINGS | {"paper", "api"},

@@ -8,6 +8,7 @@ depend on its words also has `defaults(words)`. A new command is one such file a
 COMMANDS = {
     "discover": "train an agent for some minutes and compare it with Random and the paper",
     "train": "train an agent in a world, or continue a run",
+    "sweep": "train many rows of settings, here, on Ray or on Slurm, and say how far they are",
     "evaluate": "measure what a trained agent sees and knows",
     "audit": "compare what an agent's model pays with what a perfect one would",
     "reproduce": "remake rows of the paper's tables, with their cost before and a comparison after",

@@ -1,0 +1,167 @@
+"""`ndigo sweep`: trains every row of a file, here or on a cluster, and says how far they are."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from ndigo.errors import NdigoError, StoppedNow
+from ndigo.scale.engine import Asked, Work, find_engine
+from ndigo.scale.status import STATES, Seen, look
+from ndigo.scale.sweep import Row, read_sweep, refuse_other_settings
+from ndigo.terminal.options import within
+from ndigo.training.signals import StopSignals, stop_signals
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Train the rows of a sweep that are not done (ndigo sweep FILE.toml), or say how far they are (sweep status)."""
+
+    words: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[status] FILE.toml")] = ()
+    """The file; `status` before it only looks."""
+    on: Literal["local", "ray", "slurm"] = "local"
+    """What trains the rows: this machine, a Ray cluster, or Slurm."""
+    jobs: int | None = None
+    """With --on local: rows at once; without it one per GPU, or one on the CPU."""
+    address: str | None = None
+    """With --on ray: the cluster's address; without it the cluster that this machine belongs to."""
+    out: Path | None = None
+    """Where the rows' folders lie; without it what the file says, or runs/FILE."""
+    dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Check the file, list the rows, and train nothing."""
+
+
+def run(args: Arguments) -> int:
+    sweep = read_sweep(_file(args), args.out)
+    if args.words[0] == "status":
+        Console().print(_table(sweep.rows), _summary([look(row) for row in sweep.rows]), highlight=False)
+        return 0
+    for option, engine in (("jobs", "local"), ("address", "ray")):
+        if getattr(args, option) is not None and args.on != engine:
+            raise NdigoError(f"--{option} belongs to --on {engine}, not to --on {args.on}")
+    if args.jobs is not None:
+        within("--jobs", args.jobs, 1, 1000)
+    _check(sweep.rows)
+    seen = [look(row) for row in sweep.rows]
+    # What runs is left alone: a second sweep of the file trains what the first has not begun.
+    rows = [row for row, now in zip(sweep.rows, seen, strict=True) if now.state not in ("done", "running")]
+    print(f"{_summary(seen)}, in {sweep.out}", flush=True)
+    if args.dry_run:
+        Console().print(_table(sweep.rows))
+        return 0
+    if not rows:
+        return 0
+    again = f"ndigo sweep status {sweep.file}" + (f" --out {args.out}" if args.out else "")
+    return _follow(find_engine(args.on)(sweep, rows, Asked(args.jobs, args.address)), rows, again)
+
+
+def _file(args: Arguments) -> Path:
+    match args.words:
+        case [file] if file != "status":
+            return Path(file)
+        case ["status", file]:
+            return Path(file)
+    raise NdigoError("name one file: ndigo sweep FILE.toml trains it, ndigo sweep status FILE.toml looks at it")
+
+
+def _check(rows: Sequence[Row]) -> None:
+    """What no row could train is an error before any does. The GPUs are the rows', so JAX here keeps to the CPU."""
+    import jax
+
+    jax.config.update("jax_platforms", "cpu")
+    from ndigo.api import as_reward, as_world
+
+    for row in rows:
+        as_world(row.config.world)
+        as_reward(row.config.reward)
+        refuse_other_settings(row)
+
+
+def _follow(work: Work, rows: Sequence[Row], again: str) -> int:
+    """Tells of every row that ends, until all have or a signal comes."""
+    print(f"training {len(rows)} of them on {work.about}", flush=True)
+    ended: dict[str, Seen] = {}
+    is_stopping = False
+    with stop_signals(lambda text: print(text, flush=True)) as signals:
+        while not work.is_over():
+            _tell_ended(rows, ended)
+            if signals.first and work.outlives:
+                print(f"the rows go on without this command ({work.outlives}); look again with {again}")
+                return 128 + signal.Signals[signals.first]
+            if signals.first and not is_stopping:
+                is_stopping = True
+                work.stop()
+            try:
+                signals.listen()
+            except StoppedNow:
+                work.kill()
+                raise
+            _pause(work.poll_seconds, signals)
+        _tell_ended(rows, ended)
+    seen = [look(row) for row in rows]
+    print(_summary(seen))
+    if signals.first:
+        print("the same command goes on from here")
+        return 128 + signal.Signals[signals.first]
+    return 0 if all(now.state == "done" for now in seen) else 1
+
+
+def _tell_ended(rows: Sequence[Row], ended: dict[str, Seen]) -> None:
+    for row in rows:
+        if row.name not in ended and (now := look(row)).state in ("done", "failed"):
+            ended[row.name] = now
+            told = f"failed: {now.why}" if now.state == "failed" else f"done at step {now.step:,}"
+            print(f"[{len(ended)}/{len(rows)}] {row.name}: {told}", flush=True)
+
+
+def _pause(seconds: float, signals: StopSignals) -> None:
+    """Short sleeps: a signal's handler only notes it, and somebody waits for the answer."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and not signals.first:
+        time.sleep(0.1)
+
+
+def _summary(seen: Sequence[Seen]) -> str:
+    """`5 rows: 2 done, 1 running, 2 waiting`."""
+    counts = Counter(now.state for now in seen)
+    told = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    return f"{len(seen)} row{'s' * (len(seen) != 1)}: {told}"
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    table = Table("row", "state", box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("step", "for", "steps per s", "left"):
+        table.add_column(heading, justify="right")
+    table.add_column("where, or why", overflow="fold")
+    for row in rows:
+        now = look(row)
+        table.add_row(
+            row.name,
+            now.state,
+            f"{now.step:,} of {row.config.learner_steps:,}",
+            duration(now.seconds),
+            "" if now.per_second is None else f"{now.per_second:.3g}",
+            duration(now.left),
+            now.why or now.where,
+        )
+    return table
+
+
+def duration(seconds: float | None) -> str:
+    """`40 s`, `12 min`, `3.5 h`, `2.1 d`."""
+    if seconds is None:
+        return ""
+    for size, unit, digits in ((86_400, "d", 1), (3_600, "h", 1), (60, "min", 0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.{digits}f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,112 @@
+"""This machine: one process per GPU that JAX finds, or some on the CPU, each with one row at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+
+from ndigo.scale.engine import Asked, Work
+from ndigo.scale.note import read_note, remove_note, write_note
+from ndigo.scale.sweep import Row, Sweep
+from ndigo.storage.run_folder import make_folder
+
+LOG = "job.log"  # in the row's folder: what its process printed
+COUNT_GPUS = "import jax; print(jax.device_count() if jax.default_backend() == 'gpu' else 0)"
+SHARED_MEMORY = 0.9  # of a GPU, by all processes on it; JAX alone takes 0.75
+
+
+def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
+    gpus = visible_gpus()
+    slots = places(gpus, asked.jobs)
+    for row in rows:
+        remove_note(row.path)
+    pool = Pool(rows, slots)
+    on = f"{len(gpus)} GPU{'s' * (len(gpus) != 1)}" if gpus else "the CPU"
+    about = f"this machine, {len(slots)} at once on {on}"
+    return Work(about, pool.is_over, poll_seconds=0.1, stop=pool.stop, kill=pool.kill)
+
+
+def visible_gpus() -> list[str]:
+    """What CUDA calls the GPUs that JAX would use. Asked in a process of its own: to look is to take their memory."""
+    if not entry_points(group="jax_plugins"):  # JAX for the CPU alone
+        return []
+    command = [sys.executable, "-c", COUNT_GPUS]
+    count = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1])
+    named = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    return named[:count] if named else [str(i) for i in range(count)]
+
+
+def places(gpus: Sequence[str], jobs: int | None) -> list[dict[str, str]]:
+    """The variables of each process that trains at once; more processes than GPUs share them."""
+    if not gpus:
+        return [{}] * (jobs or 1)
+    jobs = jobs or len(gpus)
+    each = -(-jobs // len(gpus))
+    memory = {} if each == 1 else {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{SHARED_MEMORY / each:.3f}"}
+    return [{"CUDA_VISIBLE_DEVICES": gpus[i % len(gpus)]} | memory for i in range(jobs)]
+
+
+class Pool:
+    """Rows that wait and processes that train; every look starts what has a free place."""
+
+    def __init__(self, rows: Sequence[Row], slots: Sequence[dict[str, str]]):
+        self._waiting = list(rows)
+        self._free = list(slots)
+        self._running: list[tuple[subprocess.Popen[bytes], Row, dict[str, str]]] = []
+
+    def is_over(self) -> bool:
+        for entry in [entry for entry in self._running if entry[0].poll() is not None]:
+            self._running.remove(entry)
+            process, row, slot = entry
+            self._free.append(slot)
+            _note_sudden_end(row, process.returncode)
+        while self._waiting and self._free:
+            row, slot = self._waiting.pop(0), self._free.pop(0)
+            self._running.append((_start(row, slot), row, slot))
+        return not self._running
+
+    def stop(self) -> None:
+        self._waiting.clear()
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._waiting.clear()
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        for process, _, _ in self._running:
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(number)
+
+
+def _start(row: Row, slot: dict[str, str]) -> subprocess.Popen[bytes]:
+    make_folder(row.path)
+    with open(row.path / LOG, "ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ndigo.scale.job", str(row.path)],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=os.environ | slot,
+            start_new_session=True,  # a terminal's Ctrl-C is for the sweep, which hands it on once
+        )
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError), process.stdin:  # it died at once; its code says so
+        process.stdin.write(json.dumps(dataclasses.asdict(row.config)).encode())
+    return process
+
+
+def _note_sudden_end(row: Row, code: int) -> None:
+    """A process that could not say itself how it ended."""
+    found = read_note(row.path)
+    if code == 0 or found is None or found[0].state != "running":
+        return
+    ended = f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    write_note(row.path, dataclasses.replace(found[0], state="failed", why=f"{ended}; see {row.path / LOG}"))

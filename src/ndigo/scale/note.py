@@ -1,0 +1,115 @@
+"""What a row's job says of itself in its run folder: job.json, whose time of change is the sign that it lives.
+
+The file is all that `ndigo sweep status` needs beside the run's own, so it reads the same under every engine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ndigo.errors import NdigoError
+from ndigo.storage.run_folder import WriteError, make_folder, write_whole
+
+NAME = "job.json"
+BEAT_SECONDS = 10.0
+
+
+class Interrupted(NdigoError):
+    """A signal ended the job, and its run is saved: to run the job again goes on from there."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True)
+class Note:
+    """The last that is known of a row's job."""
+
+    state: str
+    """queued, running, stopped (saved, to be continued), failed or done."""
+    engine: str
+    since: float
+    """When it was queued or began, in seconds since 1970."""
+    why: str = ""
+    host: str = ""
+    pid: int = 0
+    devices: str = ""
+    job: str = ""
+    """The engine's own name for it."""
+
+
+def write_note(run: Path, note: Note) -> None:
+    make_folder(run)
+    write_whole(run / NAME, json.dumps(dataclasses.asdict(note), indent=1).encode())
+
+
+def read_note(run: Path) -> tuple[Note, float] | None:
+    """The note and when it last gave a sign of life; None where there is none that can be read."""
+    try:
+        with open(run / NAME, "rb") as file:
+            return Note(**json.load(file)), os.fstat(file.fileno()).st_mtime
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def remove_note(run: Path) -> None:
+    """Of an attempt that is over: what it says is no longer so when the row is trained again."""
+    (run / NAME).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def noted(run: Path, engine: str) -> Iterator[None]:
+    """Says that the job runs, gives signs of life, and says how it ended."""
+    note = Note(
+        state="running",
+        engine=engine,
+        since=time.time(),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        devices=os.environ.get("CUDA_VISIBLE_DEVICES", ""),
+        job=os.environ.get("SLURM_JOB_ID", ""),
+    )
+    write_note(run, note)
+    with _beating(run):
+        try:
+            yield
+        except BaseException as error:
+            # SystemExit: how an engine leaves a job that it runs again.
+            is_stop = isinstance(error, Interrupted | SystemExit | KeyboardInterrupt)
+            state = "stopped" if is_stop else "failed"
+            with contextlib.suppress(WriteError):  # the disk may be what failed
+                write_note(run, dataclasses.replace(note, state=state, why=reason(error)))
+            raise
+        write_note(run, dataclasses.replace(note, state="done"))
+
+
+def reason(error: BaseException) -> str:
+    """One line, of our own errors the text alone."""
+    text = " ".join(str(error).split())[:400]
+    return text if isinstance(error, NdigoError) else f"{type(error).__name__}: {text}".removesuffix(": ")
+
+
+@contextlib.contextmanager
+def _beating(run: Path) -> Iterator[None]:
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(BEAT_SECONDS):
+            with contextlib.suppress(OSError):
+                os.utime(run / NAME)
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,85 @@
+"""Settings from a file: TOML as a person writes it, or the config.json of a run.
+
+preset = "gpu"       # what the file does not say is the preset's
+world = "exp1"
+model_rate = 2e-3    # any field of `ndigo.Config`
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ndigo.config import PRESETS, Config
+from ndigo.errors import NdigoError, unknown_name
+
+# The command line says --lambda, which Python cannot: both names are known.
+FIELDS = {field.name.strip("_"): field for field in dataclasses.fields(Config)}
+KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+    "float | None": ((int, float, type(None)), "a number"),
+    "str": ((str,), "text"),
+}
+
+
+class SettingsFile(NamedTuple):
+    """What a file says of a run."""
+
+    preset: str | None
+    settings: dict[str, Any]
+
+
+def read_settings(path: Path) -> SettingsFile:
+    """The settings of a TOML file, or of a run by its config.json or its folder."""
+    if path.is_dir():
+        path = path / "config.json"
+    if path.suffix == ".json":
+        return SettingsFile(None, _of_run(path))
+    table = read_toml(path)
+    if sweep := {"grid", "rows"} & set(table):
+        raise NdigoError(f"{path} has {sweep.pop()}, so it is a sweep: ndigo sweep {path}")
+    preset = table.pop("preset", None)
+    return SettingsFile(checked_preset(preset, path), checked_settings(table, path))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise NdigoError(f"{path} cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # no TOML, or no UTF-8
+        raise NdigoError(f"{path} is not TOML: {error}") from None
+
+
+def checked_preset(name: Any, path: Path) -> str | None:
+    if name is not None and name not in PRESETS:
+        raise unknown_name(f"preset in {path}:", name, PRESETS)
+    return name
+
+
+def checked_settings(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The table by the names of `Config`'s fields; an unknown name and a wrong type are one line each."""
+    settings = {}
+    for name, value in table.items():
+        if (field := FIELDS.get(name.strip("_"))) is None:
+            raise unknown_name(f"setting in {path}:", name, FIELDS)
+        types, what = KINDS[str(field.type)]
+        if isinstance(value, bool) or not isinstance(value, types):
+            raise NdigoError(f"{path}: {name} = {value!r} must be {what}")
+        settings[field.name] = float(value) if isinstance(value, int) and float in types else value
+    return settings
+
+
+def _of_run(path: Path) -> dict[str, Any]:
+    try:
+        config = json.loads(path.read_bytes())["config"]
+    except OSError as error:
+        raise NdigoError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError):
+        raise NdigoError(f"{path} is not the config.json of a run") from None
+    return checked_settings(config, path)

@@ -1,0 +1,80 @@
+"""Slurm, through submitit: a row is a job of an array, and one that is preempted or out of time is queued again.
+
+Slurm says that a job must go by SIGUSR2, on which submitit calls the task's `checkpoint` and requeues what it returns:
+the same task, which goes on from its run folder and loses one chunk at most.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ndigo.errors import NdigoError
+from ndigo.scale.engine import Asked, Work, load_extra
+from ndigo.scale.job import train_row
+from ndigo.scale.note import Interrupted, Note, reason, write_note
+from ndigo.scale.sweep import Row, Sweep
+from ndigo.storage.run_folder import write_whole
+
+FOLDER = "slurm"  # beside the rows: submitit's scripts, and what the jobs print
+TIME_LIMITS = 1000  # that a row may run into before it is given up; submitit alone allows 3
+JOBS = "jobs.json"  # in that folder: Slurm's number of each row's job
+PATIENCE_SECONDS = 600.0
+
+
+def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
+    submitit = load_extra("submitit", "slurm")
+    takes = dict(sweep.takes["slurm"])
+    cluster = takes.pop("cluster", "slurm")  # submitit's own word; "local" tries a sweep where there is no Slurm
+    if cluster == "slurm" and shutil.which("sbatch") is None:
+        raise NdigoError("--on slurm: this machine has no sbatch; run it where jobs are submitted from")
+    folder = sweep.out.absolute() / FOLDER
+    try:
+        limits = {"slurm_max_num_timeout": TIME_LIMITS}
+        executor = submitit.AutoExecutor(folder=folder / "%j", cluster=cluster, **limits)
+        executor.update_parameters(name=f"ndigo-{sweep.file.stem}", **takes)
+    except (ValueError, NameError, TypeError, AssertionError) as error:
+        raise NdigoError(f"[slurm] of the sweep: {reason(error)}") from None
+    jobs = _waiting(submitit, folder, rows) if cluster == "slurm" else {}
+    new = [row for row in rows if row.name not in jobs]
+    for row in new:
+        write_note(row.path, Note("queued", "slurm", time.time()))
+    with executor.batch():
+        submitted = {row.name: executor.submit(RowTask(row)) for row in new}
+    jobs |= submitted
+    write_whole(folder / JOBS, json.dumps({name: job.job_id for name, job in jobs.items()}, indent=1).encode())
+    some = [job.job_id for job in jobs.values()][:3]
+    about = f"Slurm, jobs {', '.join(some)}{', ...' if len(jobs) > len(some) else ''}"
+    return Work(about, lambda: all(job.done() for job in jobs.values()), poll_seconds=5.0, outlives="squeue --me")
+
+
+def _waiting(submitit: Any, folder: Path, rows: Sequence[Row]) -> dict[str, Any]:
+    """By row, the jobs of an earlier command that Slurm still has in its queue."""
+    if not (folder / JOBS).exists():
+        return {}
+    ids = json.loads((folder / JOBS).read_bytes())
+    jobs = {row.name: submitit.SlurmJob(folder / "%j", ids[row.name]) for row in rows if row.name in ids}
+    return {name: job for name, job in jobs.items() if not job.done()}
+
+
+class RowTask:
+    """What submitit pickles and calls."""
+
+    def __init__(self, row: Row):
+        self.row = row
+
+    def __call__(self) -> int:
+        try:
+            return train_row(self.row, "slurm")
+        except Interrupted:
+            # By SIGTERM, with which Slurm announces a preemption. The run is saved. What follows is Slurm's to say:
+            # SIGUSR2, or an end and a requeue of its own.
+            time.sleep(PATIENCE_SECONDS)
+            raise
+
+    def checkpoint(self) -> Any:
+        return load_extra("submitit", "slurm").helpers.DelayedSubmission(self)

@@ -1,0 +1,128 @@
+"""A sweep: rows of settings from one TOML file, and where the run of each lies.
+
+    preset = "gpu"
+    world = "exp1"
+    learner_steps = 4_000
+
+    [grid]                             # every combination
+    reward = ["ndigo-4", "pe"]
+    seed = [0, 1]
+
+    [[rows]]                           # or a list; with both, each of the list with each of the grid
+    model_rate = 1e-3
+
+    [slurm]                            # what a row takes of an engine, in the engine's own words
+    timeout_min = 240
+
+What stands before the tables is common to all rows. A row is named by what the grid and the list say of it, so that
+its folder stays its own when the sweep grows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ndigo.config import Config, preset
+from ndigo.errors import NdigoError
+from ndigo.scale.settings_file import checked_preset, checked_settings, read_toml
+from ndigo.storage.run_folder import RunFolder
+
+ENGINE_TABLES = ("ray", "slurm")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run of a sweep."""
+
+    name: str
+    config: Config
+    path: Path
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a file asks for."""
+
+    file: Path
+    out: Path
+    rows: tuple[Row, ...]
+    takes: dict[str, dict[str, Any]]  # by engine
+
+
+def read_sweep(file: Path, out: Path | None = None) -> Sweep:
+    """The sweep of a file; every mistake in it is one line, and nothing is written."""
+    table = read_toml(file)
+    takes = {engine: _table(table.pop(engine, {}), engine, file) for engine in ENGINE_TABLES}
+    out = out or Path(table.pop("out", Path("runs") / file.stem))
+    grid, listed = _table(table.pop("grid", {}), "grid", file), _listed(table.pop("rows", [{}]), file)
+    base = checked_preset(table.pop("preset", None), file)
+    if base is None:
+        # JAX could be asked what it finds here, but the machine that reads the file need not be the one that trains.
+        raise NdigoError(f'{file} names no preset; write preset = "gpu" or "cpu" above its tables')
+    common = checked_settings(table, file)
+    rows: dict[str, Row] = {}
+    for own in _combinations(grid, listed, file):
+        name = row_name(own or {name: getattr(preset(base, **common), name) for name in ("world", "reward")})
+        if name in rows:
+            raise NdigoError(f"{file} has two rows {name}; rows must differ in what the grid or the list says of them")
+        try:
+            rows[name] = Row(name, preset(base, **common | own), (out / name).absolute())
+        except NdigoError as error:
+            raise NdigoError(f"{file}, row {name}: {error}") from None
+    return Sweep(file, out, tuple(rows.values()), takes)
+
+
+def row_name(own: dict[str, Any]) -> str:
+    """World and reward by their values, then name and value of each other setting.
+
+    >>> row_name({"batch": 32, "reward": "ndigo-4", "model_rate": 0.001})
+    'ndigo-4-batch-32-model-rate-0.001'
+    """
+    parts = [str(own[name]) for name in ("world", "reward") if name in own]
+    parts += [f"{name}-{value}" for name, value in own.items() if name not in ("world", "reward")]
+    return re.sub(r"[^\w.]+|_", "-", "-".join(parts)).strip("-.")
+
+
+def refuse_other_settings(row: Row) -> None:
+    """An error where the row's folder holds a run of other settings."""
+    if not (row.path / "config.json").exists():
+        return
+    # A setting younger than the run has its default, which is what the run did.
+    there = dataclasses.asdict(Config()) | RunFolder(row.path).settings()["config"]
+    for name, value in dataclasses.asdict(row.config).items():
+        if (found := there.get(name)) != value:
+            raise NdigoError(
+                f"{row.path} was begun with {name} {found}, now it is {value}: "
+                f"move that folder away, or give the sweep another out"
+            )
+
+
+def _combinations(grid: dict[str, Any], listed: list[dict[str, Any]], file: Path) -> list[dict[str, Any]]:
+    """What is a row's own: each of the list with each of the grid."""
+    axes = []
+    for name, values in grid.items():
+        if not isinstance(values, list) or not values:
+            raise NdigoError(f"{file}: {name} = {values!r} in [grid] must be a list of values")
+        axes.append([checked_settings({name: value}, file) for value in values])
+    rows = [checked_settings(own, file) for own in listed]
+    for name in {name for own in rows for name in own} & {name for axis in axes for name in axis[0]}:
+        raise NdigoError(f"{file}: {name} stands in [grid] and in [[rows]]; it can vary in one of them")
+    points = [dict(pair for part in point for pair in part.items()) for point in itertools.product(*axes)]
+    return [own | point for own in rows for point in points]
+
+
+def _listed(rows: Any, file: Path) -> list[dict[str, Any]]:
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise NdigoError(f"{file}: rows must be a list of tables, each under [[rows]]")
+    return rows
+
+
+def _table(value: Any, name: str, file: Path) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise NdigoError(f"{file}: {name} = {value!r} must be a table, under [{name}]")
+    return value
