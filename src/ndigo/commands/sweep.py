@@ -53,16 +53,19 @@ def run(args: Arguments) -> int:
         within("--jobs", args.jobs, 1, 1000)
     _check(sweep.rows)
     seen = [look(row) for row in sweep.rows]
-    # What runs is left alone: a second sweep of the file trains what the first has not begun.
-    rows = [row for row, now in zip(sweep.rows, seen, strict=True) if now.state not in ("done", "running")]
     print(f"{_summary(seen)}, in {sweep.out}", flush=True)
     if args.dry_run:
         Console().print(_table(sweep.rows))
         return 0
-    if not rows:
+    # What runs already is watched with the rest, and not begun a second time.
+    left = [(row, now) for row, now in zip(sweep.rows, seen, strict=True) if now.state != "done"]
+    if not left:
         return 0
+    new = [row for row, now in left if now.state != "running"]
+    work = find_engine(args.on)(sweep, new, Asked(args.jobs, args.address))
+    print(f"{f'training {len(new)} of them' if new else 'watching'} on {work.about}", flush=True)
     again = f"ndigo sweep status {sweep.file}" + (f" --out {args.out}" if args.out else "")
-    return _follow(find_engine(args.on)(sweep, rows, Asked(args.jobs, args.address)), rows, again)
+    return _follow(work, [row for row, _ in left], again)
 
 
 def _file(args: Arguments) -> Path:
@@ -89,11 +92,10 @@ def _check(rows: Sequence[Row]) -> None:
 
 def _follow(work: Work, rows: Sequence[Row], again: str) -> int:
     """Tells of every row that ends, until all have or a signal comes."""
-    print(f"training {len(rows)} of them on {work.about}", flush=True)
     ended: dict[str, Seen] = {}
     is_stopping = False
     with stop_signals(lambda text: print(text, flush=True)) as signals:
-        while not work.is_over():
+        while not work.is_over() or any(look(row).state == "running" for row in rows if row.name not in ended):
             _tell_ended(rows, ended)
             if signals.first and work.outlives:
                 print(f"the rows go on without this command ({work.outlives}); look again with {again}")

@@ -36,6 +36,8 @@ class Asked:
     address: str | None = None
 
 
+# The rows are those of the sweep that are neither done nor running; where there are none, the engine may still have
+# some of an earlier command to watch.
 Launch = Callable[[Sweep, Sequence[Row], Asked], Work]
 
 ENGINES = ("local", "ray", "slurm")  # a module of this folder each, with a function `launch`

@@ -38,6 +38,8 @@ def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
     name = f"sweep {sweep.out.absolute()}"
     if (earlier := _earlier(ray, name)) is not None:
         return _watch(ray, earlier, "the Ray cluster, where an earlier command has put them")
+    if not rows:
+        return Work("the Ray cluster, which has none of them", lambda: True, poll_seconds=1.0)
     for row in rows:
         write_note(row.path, Note("queued", "ray", time.time()))
     # max_restarts: where its node is lost, the actor begins anew on another, and its rows go on from their folders.

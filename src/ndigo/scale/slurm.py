@@ -39,7 +39,7 @@ def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
         executor.update_parameters(name=f"ndigo-{sweep.file.stem}", **takes)
     except (ValueError, NameError, TypeError, AssertionError) as error:
         raise NdigoError(f"[slurm] of the sweep: {reason(error)}") from None
-    jobs = _waiting(submitit, folder, rows) if cluster == "slurm" else {}
+    jobs = _waiting(submitit, folder, sweep.rows) if cluster == "slurm" else {}
     new = [row for row in rows if row.name not in jobs]
     for row in new:
         write_note(row.path, Note("queued", "slurm", time.time()))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 from dataclasses import dataclass
 
-from ndigo.scale.note import read_note
+from ndigo.scale.note import Note, read_note
 from ndigo.scale.sweep import Row
 from ndigo.storage.run_folder import RunFolder
 
@@ -46,11 +48,24 @@ def look(row: Row, now: float | None = None) -> Seen:
         state = "begun" if note.state == "done" else note.state
         return Seen(state, step, note.engine, seconds=now - note.since, why=note.why)
     where = f"{note.host}, GPU {note.devices}" if note.devices else note.host
-    if now - sign > SILENT_SECONDS:
+    if now - sign > SILENT_SECONDS or _is_gone(note):
         return Seen("silent", step, where, seconds=now - sign, why=f"process {note.pid} on {note.host} is not heard of")
     speed = _per_second(lines[-LINES_OF_SPEED:])
     left = (row.config.learner_steps - step) / speed if speed else None
     return Seen("running", step, where, seconds=now - note.since, per_second=speed, left=left)
+
+
+def _is_gone(note: Note) -> bool:
+    """True of a process of this machine that has ended without a word."""
+    if note.host != socket.gethostname():
+        return False
+    try:
+        os.kill(note.pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # somebody else's, so it lives
+        return False
+    return False
 
 
 def _per_second(lines: list[dict]) -> float | None:
