@@ -43,6 +43,52 @@ def test_a_run_stopped_by_its_minutes_says_how_to_continue_and_does(finished, tm
     assert numbers(run)[1:] == numbers(finished.path)[1:]
 
 
+def test_settings_come_from_a_file_and_flags_override_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text('preset = "paper"\nworld = "exp2"\nbatch = 7\nlambda = 1\nseeds = 3\n')
+    assert main(["train", "--config", "mine.toml", "--seeds", "2", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    opening = "ndigo-4 in exp2: 2 seeds, 100,000 learner steps, settings of mine.toml over preset paper\n"
+    assert out.startswith(opening)
+    rows = dict(re.findall(r"^ ?(\S+)  +(\S+) *$", out, re.MULTILINE))
+    # By file, file, flag; by the preset; and the world by a word.
+    assert (rows["batch"], rows["lambda_"], rows["seeds"], rows["predictor"]) == ("7", "1.0", "2", "mlp")
+    assert main(["train", "exp3", "--config=mine.toml", "--preset", "cpu", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("ndigo-4 in exp3: 3 seeds, 10,000 learner steps, settings of mine.toml over preset cpu\n")
+
+
+@pytest.mark.parametrize("name", ["", "config.json"])
+def test_settings_of_a_run_are_taken_whole(name, finished, capsys):
+    source = finished.path / name
+    assert main(["train", "exp1", "--config", str(source), "--reward", "pe", "--window", "9", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"pe in exp1: 2 seeds, 20 learner steps, settings of {source}\n")
+    rows = dict(re.findall(r"^ ?(\S+)  +(\S+) *$", out, re.MULTILINE))
+    assert (rows["batch"], rows["window"], rows["belief_size"]) == ("4", "9", "8")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "message"),
+    [
+        ("bacth = 3\n", [], "unknown setting in mine.toml: 'bacth'; known: "),
+        ("batch = 0.5\n", [], "mine.toml: batch = 0.5 must be a whole number"),
+        ("[grid]\nseed = [0]\n", [], "mine.toml has grid, so it is a sweep: ndigo sweep mine.toml"),
+        ("batch = 3\n", [], "name a world to train in (ndigo train exp1), or a run to continue (--resume RUN)"),
+        ("", ["--resume", "nowhere"], "--resume continues a run as it is: config cannot be given with it"),
+        ("", ["--config", "other.toml"], "other.toml cannot be read: No such file or directory"),
+        ("", ["--config", "run.json"], "run.json is not the config.json of a run"),
+        ("", ["--config", "run.json", "--preset", "cpu"], "--preset cpu: run.json has every setting; leave out one"),
+    ],
+)
+def test_a_bad_file_of_settings_gets_one_line(text, words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(text)
+    (tmp_path / "run.json").write_text("[1]")
+    config = [] if "--config" in words else ["--config", "mine.toml"]
+    assert error([*config, *words], capsys).startswith(message)
+
+
 @pytest.mark.parametrize("name", ndigo.PRESETS)
 def test_help_shows_the_presets_values_as_defaults(name, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")

@@ -19,6 +19,7 @@ from ndigo.api import Run, as_reward, as_world, create_run, default_preset, open
 from ndigo.config import PRESETS, Config, check_minutes
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.gate import check_records
+from ndigo.scale.settings_file import is_run, read_settings
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust
 from ndigo.training.cost import num_bytes
@@ -42,6 +43,8 @@ class Arguments:
     """An experiment (exp1), a world (maze), or MODULE:NAME of your own."""
     preset: str | None = None
     """cpu (two cores, one seed), gpu (10 seeds) or paper; without it cpu, or gpu where JAX finds one."""
+    config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """Settings from a TOML file, or from a run by its folder or config.json; other options override them."""
     minutes: float | None = None
     """Stop after this long; what is left can be resumed."""
     out: Path | None = None
@@ -59,14 +62,28 @@ class Arguments:
 
 
 def defaults(words: Sequence[str]) -> Arguments:
-    """The defaults of the preset that the words name, so that --help shows them."""
-    name = default_preset()
-    for i, word in enumerate(words):
-        if word.startswith("--preset"):
-            name = word.removeprefix("--preset=") if "=" in word else next(iter(words[i + 1 :]), "")
-    if name not in PRESETS:
+    """The defaults of the preset and the file that the words name, so that --help shows them."""
+    name, file = _named(words, "--preset"), _named(words, "--config")
+    if name is not None and name not in PRESETS:
         raise unknown_name("preset", name, PRESETS)
-    return Arguments(settings=Settings(**dataclasses.asdict(PRESETS[name])))
+    if file is None:
+        return Arguments(settings=Settings(**dataclasses.asdict(PRESETS[name or default_preset()])))
+    if name is not None and is_run(Path(file)):
+        raise NdigoError(f"--preset {name}: {file} has every setting; leave out one of the two")
+    read = read_settings(Path(file))
+    name = name or read.preset
+    settings = dataclasses.asdict(PRESETS[name or default_preset()]) | read.settings
+    return Arguments(read.settings.get("world"), name, settings=Settings(**settings))
+
+
+def _named(words: Sequence[str], option: str) -> str | None:
+    """What the words say to an option, before they are read."""
+    for i, word in enumerate(words):
+        if word == option:
+            return next(iter(words[i + 1 :]), "")
+        if word.startswith(f"{option}="):
+            return word.removeprefix(f"{option}=")
+    return None
 
 
 def run(args: Arguments) -> int:
@@ -80,17 +97,25 @@ def run(args: Arguments) -> int:
         if args.world is None:
             raise NdigoError("name a world to train in (ndigo train exp1), or a run to continue (--resume RUN)")
         preset = args.preset or default_preset()
-        found = "" if args.preset else f" (JAX found {'no' if preset == 'cpu' else 'a'} GPU)"
         changes: dict[str, Any] = dataclasses.asdict(args.settings) | {"world": args.world}
         if args.dry_run:
             config = Config(**changes)
             sizes = _sizes(config)
-            print(_opening(config, f"preset {preset}{found}"))
+            print(_opening(config, _basis(args)))
             plain_console().print(sizes)
             return 0
         begun = create_run(**changes, preset=preset, out=args.out, logs=logs)
-        print(_opening(begun.config, f"preset {preset}{found}, in {begun.path}"), flush=True)
+        print(_opening(begun.config, f"{_basis(args)}, in {begun.path}"), flush=True)
     return _closing(resume(begun.path, world=begun.world, reward=begun.reward, minutes=args.minutes, logs=logs))
+
+
+def _basis(args: Arguments) -> str:
+    """Whose settings those are that no option says."""
+    if args.config is not None and is_run(args.config):
+        return f"settings of {args.config}"
+    found = "" if args.preset else f" (JAX found {'no' if default_preset() == 'cpu' else 'a'} GPU)"
+    preset = f"preset {args.preset or default_preset()}{found}"
+    return preset if args.config is None else f"settings of {args.config} over {preset}"
 
 
 def _opening(config: Config, how: str) -> str:
@@ -115,8 +140,8 @@ def _refuse_changes(args: Arguments) -> None:
     """A resumed run has its settings; a flag that asks for others would be ignored in silence."""
     plain = defaults([f"--preset={args.preset}"] if args.preset else [])
     before, after = dataclasses.asdict(plain.settings), dataclasses.asdict(args.settings)
-    changed = [name for name in after if after[name] != before[name]]
-    changed += [name for name in ("world", "preset", "out") if getattr(args, name) is not None]
+    changed = [name for name in ("config", "world", "preset", "out") if getattr(args, name) is not None]
+    changed += [name for name in after if after[name] != before[name]]
     if changed or args.dry_run:
         flag = changed[0] if changed else "dry_run"
         raise NdigoError(f"--resume continues a run as it is: {flag.strip('_')} cannot be given with it")

@@ -66,7 +66,7 @@ class Pool:
             self._running.remove(entry)
             process, row, slot = entry
             self._free.append(slot)
-            _note_sudden_end(row, process.returncode)
+            note_sudden_end(row, process.returncode)
         while self._waiting and self._free:
             row, slot = self._waiting.pop(0), self._free.pop(0)
             self._running.append((_start(row, slot), row, slot))
@@ -103,7 +103,7 @@ def _start(row: Row, slot: dict[str, str]) -> subprocess.Popen[bytes]:
     return process
 
 
-def _note_sudden_end(row: Row, code: int) -> None:
+def note_sudden_end(row: Row, code: int) -> None:
     """A process that could not say itself how it ended."""
     found = read_note(row.path)
     if code == 0 or found is None or found[0].state != "running":

@@ -34,12 +34,15 @@ class SettingsFile(NamedTuple):
     settings: dict[str, Any]
 
 
+def is_run(path: Path) -> bool:
+    """True of a run's folder or config.json, which has every setting."""
+    return path.suffix == ".json" or path.is_dir()
+
+
 def read_settings(path: Path) -> SettingsFile:
     """The settings of a TOML file, or of a run by its config.json or its folder."""
-    if path.is_dir():
-        path = path / "config.json"
-    if path.suffix == ".json":
-        return SettingsFile(None, _of_run(path))
+    if is_run(path):
+        return SettingsFile(None, _of_run(path / "config.json" if path.is_dir() else path))
     table = read_toml(path)
     if sweep := {"grid", "rows"} & set(table):
         raise NdigoError(f"{path} has {sweep.pop()}, so it is a sweep: ndigo sweep {path}")
@@ -77,9 +80,10 @@ def checked_settings(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 def _of_run(path: Path) -> dict[str, Any]:
     try:
-        config = json.loads(path.read_bytes())["config"]
+        config = dict(json.loads(path.read_bytes())["config"])
     except OSError as error:
         raise NdigoError(f"{path} cannot be read: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError):
         raise NdigoError(f"{path} is not the config.json of a run") from None
-    return checked_settings(config, path)
+    # A setting younger than the run has its default, which is what the run did.
+    return dataclasses.asdict(Config()) | checked_settings(config, path)

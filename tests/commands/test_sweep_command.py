@@ -1,0 +1,107 @@
+"""`ndigo sweep` on this machine: rows that end, fail and are stopped, and one line for every mistake."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import pytest
+from sweep_files import write_sweep
+from tiny_runs import numbers, start, wait_for_lines
+
+from ndigo.cli import main
+from ndigo.scale.status import look
+from ndigo.scale.sweep import read_sweep
+
+
+def test_rows_are_trained_one_that_fails_is_told_and_the_others_go_on(finished, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # The second row's window is longer than the world's episodes, which only its job finds out.
+    file = write_sweep(tmp_path / "sweep.toml", "[[rows]]\nwindow = 6\n[[rows]]\nwindow = 100\n")
+    process = start("sweep", str(file), "--out", str(tmp_path / "rows"), "--jobs", "2")
+    out, err = process.communicate(timeout=250)
+    assert (process.returncode, err) == (1, "")
+    first, where, *told, last = out.splitlines()
+    assert first == f"2 rows: 2 waiting, in {tmp_path / 'rows'}"
+    assert where == "training 2 of them on this machine, 2 at once on the CPU"
+    failed, done = sorted(line.split("] ")[1] for line in told)
+    assert failed.startswith("window-100: failed: window 100: longer than an episode of 12 steps")
+    assert done == "window-6: done at step 20"
+    assert last == "2 rows: 1 done, 1 failed"
+    assert numbers(tmp_path / "rows" / "window-6") == numbers(finished.path)
+    assert "step      20" in (tmp_path / "rows" / "window-6" / "job.log").read_text()
+
+    words = ["sweep", "status", str(file), "--out", str(tmp_path / "rows")]
+    monkeypatch.setenv("COLUMNS", "140")
+    assert main(words) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "window-6 done 20 of 20 window-100 failed 0 of 20" in out
+    assert "window 100: longer than an episode of 12 steps" in out
+    assert out.endswith("2 rows: 1 done, 1 failed")
+
+
+def test_ctrl_c_saves_the_rows_that_run_and_begins_no_other(tmp_path):
+    file = write_sweep(tmp_path / "sweep.toml", "[grid]\nseed = [0, 1]\n", learner_steps=1_000_000)
+    process = start("sweep", str(file), "--out", str(tmp_path / "rows"))
+    first, second = (tmp_path / "rows" / f"seed-{seed}" for seed in (0, 1))
+    wait_for_lines(process, first, 2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=250)
+    assert (process.returncode, err) == (130, "")
+    assert "SIGINT: finishing this chunk, then saving" in out
+    assert out.endswith("2 rows: 1 stopped, 1 waiting\nthe same command goes on from here\n")
+    saved, waiting = (look(row) for row in read_sweep(file, tmp_path / "rows").rows)
+    assert (saved.state, waiting.state) == ("stopped", "waiting")
+    assert (first / "checkpoints" / f"step_{saved.step}").is_dir()
+    assert not second.exists()
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_sweep(tmp_path / "sweep.toml", "[grid]\nseed = [0, 1]\n", world="exp1", window=100)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name one file: ndigo sweep FILE.toml trains it, ndigo sweep status FILE.toml looks at it"),
+        (["status"], "name one file: "),
+        (["sweep.toml", "more.toml"], "name one file: "),
+        (["swep.toml"], "swep.toml cannot be read: No such file or directory"),
+        (["sweep.toml", "--on", "kubernetes"], "unknown value of --on 'kubernetes'; known: local, ray, slurm"),
+        (["sweep.toml", "--jobs", "0"], "--jobs 0: must be from 1 to 1000"),
+        (["sweep.toml", "--on", "ray", "--jobs", "3"], "--jobs belongs to --on local, not to --on ray"),
+        (["sweep.toml", "--address", "here:1"], "--address belongs to --on ray, not to --on local"),
+    ],
+)
+def test_bad_input_gets_one_line_and_code_2_and_leaves_nothing(words, message, file, capsys):
+    assert main(["sweep", *words]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.removeprefix("ndigo: ").startswith(message)
+    assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), [("world", "exp7", "exp7"), ("reward", "cim", "nearest: icm")])
+def test_rows_are_checked_before_any_is_trained(name, value, message, file, capsys):
+    write_sweep(file, **{name: value})
+    assert main(["sweep", "sweep.toml"]) == 2
+    assert message in capsys.readouterr().err
+    assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(("engine", "package"), [("ray", "ray"), ("slurm", "submitit")])
+def test_an_engine_whose_extra_is_missing_says_how_to_install_it(engine, package, file, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    assert main(["sweep", "sweep.toml", "--on", engine]) == 2
+    assert capsys.readouterr().err == f"ndigo: --on {engine} needs {package}: pip install 'ndigo[{engine}]'\n"
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_dry_run_lists_the_rows_and_trains_nothing(file, capsys):
+    assert main(["sweep", "sweep.toml", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("2 rows: 2 waiting, in runs/sweep\n")
+    assert "seed-0   waiting" in out
+    assert list(file.parent.iterdir()) == [file]

@@ -1,0 +1,71 @@
+"""A row's job: once or many times, stopped or not, it leaves the same run."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from sweep_files import write_sweep
+from tiny_runs import numbers
+
+from ndigo.errors import NdigoError
+from ndigo.scale.job import train_row
+from ndigo.scale.local import note_sudden_end, places
+from ndigo.scale.note import Interrupted, Note, read_note, write_note
+from ndigo.scale.status import look
+from ndigo.scale.sweep import read_sweep
+from ndigo.training import run
+
+
+def state_of(row) -> str:
+    found = read_note(row.path)
+    assert found is not None
+    return found[0].state
+
+
+def test_a_job_run_again_changes_nothing_and_a_stopped_one_goes_on(finished, tmp_path, monkeypatch):
+    (row,) = read_sweep(write_sweep(tmp_path / "sweep.toml"), tmp_path / "rows").rows
+    with monkeypatch.context() as patch:
+        patch.setattr(run.Clock, "is_over", lambda clock: True)  # after every chunk
+        with pytest.raises(Interrupted, match="stopped by time at step 4, saved"):
+            train_row(row, "ray")
+    assert (state_of(row), look(row).state, look(row).step) == ("stopped", "stopped", 4)
+    for _ in range(2):
+        assert train_row(row, "ray") == 20
+        assert (state_of(row), look(row).state) == ("done", "done")
+        # The stop has added an evaluation to the first line.
+        first, *others = numbers(row.path)
+        assert {"evaluation", *numbers(finished.path)[0]} == set(first)
+        assert first["learning"] == numbers(finished.path)[0]["learning"]
+        assert others == numbers(finished.path)[1:]
+
+
+def test_what_cannot_be_trained_leaves_the_reason_and_no_run(tmp_path):
+    (row,) = read_sweep(write_sweep(tmp_path / "sweep.toml", window=100), tmp_path / "rows").rows
+    with pytest.raises(NdigoError, match="window 100: longer than an episode of 12 steps"):
+        train_row(row, "ray")
+    assert [path.name for path in row.path.iterdir()] == ["job.json"]
+    assert look(row).state == "failed"
+    assert look(row).why.startswith("window 100: longer than an episode of 12 steps")
+
+
+def test_a_process_that_is_killed_has_its_end_noted_by_the_one_that_started_it(tmp_path):
+    (row,) = read_sweep(write_sweep(tmp_path / "sweep.toml"), tmp_path / "rows").rows
+    note_sudden_end(row, -signal.SIGKILL)
+    assert read_note(row.path) is None  # nothing is known of one that did not begin
+    for code, why in ((0, ""), (-signal.SIGKILL, "ended by SIGKILL; see "), (3, "ended with code 3; see ")):
+        write_note(row.path, Note("running", "local", 0.0))
+        note_sudden_end(row, code)
+        found = read_note(row.path)
+        assert found is not None
+        assert found[0].state == ("failed" if why else "running")
+        assert found[0].why.startswith(why)
+
+
+def test_a_process_has_one_gpu_and_more_processes_share_them():
+    assert places([], None) == [{}]
+    assert places([], 3) == [{}, {}, {}]
+    assert places(["2", "5"], None) == [{"CUDA_VISIBLE_DEVICES": "2"}, {"CUDA_VISIBLE_DEVICES": "5"}]
+    assert places(["2", "5"], 1) == [{"CUDA_VISIBLE_DEVICES": "2"}]
+    shared = [{"CUDA_VISIBLE_DEVICES": gpu, "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.450"} for gpu in ("2", "5", "2")]
+    assert places(["2", "5"], 3) == shared

@@ -1,0 +1,120 @@
+"""What a sweep's file asks for: its rows, their names, and one line for every mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sweep_files import write_sweep
+
+from ndigo.config import PRESETS
+from ndigo.errors import NdigoError
+from ndigo.scale.sweep import Row, read_sweep, refuse_other_settings, row_name
+
+
+def sweep_of(text: str, tmp_path: Path):
+    file = tmp_path / "rates.toml"
+    file.write_text(text)
+    return read_sweep(file)
+
+
+def test_a_grid_is_every_combination_and_each_of_a_list_is_combined_with_it(tmp_path):
+    sweep = sweep_of(
+        'preset = "gpu"\nworld = "exp2"\nlambda = 1\n'
+        "[grid]\nseed = [0, 1]\nmodel_rate = [1e-3, 2e-3]\n"
+        '[[rows]]\nreward = "pe"\n[[rows]]\nreward = "icm"\nbatch = 8\n',
+        tmp_path,
+    )
+    # 2 rows x 2 seeds x 2 rates, the last varying fastest.
+    found = [(r.config.reward, r.config.batch, r.config.seed, r.config.model_rate) for r in sweep.rows]
+    gpu = PRESETS["gpu"].batch
+    assert found == [
+        ("pe", gpu, 0, 1e-3),
+        ("pe", gpu, 0, 2e-3),
+        ("pe", gpu, 1, 1e-3),
+        ("pe", gpu, 1, 2e-3),
+        ("icm", 8, 0, 1e-3),
+        ("icm", 8, 0, 2e-3),
+        ("icm", 8, 1, 1e-3),
+        ("icm", 8, 1, 2e-3),
+    ]
+    assert {(r.config.world, r.config.lambda_, r.config.probe_rate) for r in sweep.rows} == {
+        ("exp2", 1.0, PRESETS["gpu"].probe_rate)
+    }
+    assert sweep.rows[5].name == "icm-batch-8-seed-0-model-rate-0.002"
+    assert sweep.rows[5].path == Path("runs/rates/icm-batch-8-seed-0-model-rate-0.002").absolute()
+
+
+def test_a_row_keeps_its_folder_when_the_sweep_grows(tmp_path):
+    few = sweep_of('preset = "cpu"\n[grid]\nseed = [0, 1]\n', tmp_path)
+    more = sweep_of('preset = "cpu"\n[grid]\nseed = [7, 1, 0]\n', tmp_path)
+    assert {row.path for row in few.rows} < {row.path for row in more.rows}
+
+
+def test_a_file_without_rows_is_one_row_named_by_world_and_reward(tmp_path):
+    sweep = sweep_of('preset = "cpu"\nworld = "maze"\nreward = "pe"\nout = "elsewhere"\n', tmp_path)
+    assert [(row.name, row.path) for row in sweep.rows] == [("maze-pe", Path("elsewhere/maze-pe").absolute())]
+
+
+@pytest.mark.parametrize(
+    ("own", "name"),
+    [
+        ({"reward": "ndigo-4", "world": "exp1"}, "exp1-ndigo-4"),
+        ({"seed": 3, "world": "my_module:make_world"}, "my-module-make-world-seed-3"),
+        ({"world": "../../etc:passwd"}, "etc-passwd"),  # no name leads out of the sweep's folder
+        ({"last_epsilon": 1e-07}, "last-epsilon-1e-07"),
+    ],
+)
+def test_names_are_made_of_what_a_path_can_hold(own, name):
+    assert row_name(own) == name
+
+
+def test_what_engines_take_is_handed_on_in_their_own_words(tmp_path):
+    sweep = sweep_of(
+        'preset = "cpu"\n[ray]\nnum_gpus = 0.5\n[slurm]\ntimeout_min = 90\nslurm_partition = "a"\n', tmp_path
+    )
+    assert sweep.takes == {"ray": {"num_gpus": 0.5}, "slurm": {"timeout_min": 90, "slurm_partition": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('preset = "cpu"\nbacth = 3\n', r"unknown setting in \S+/rates.toml: 'bacth'; known: .*\(nearest: batch\)"),
+        ('preset = "cpu"\n[grid]\nsed = [0]\n', r"unknown setting in \S+: 'sed'; .*\(nearest: seed\)"),
+        ('preset = "cpu"\n[[rows]]\nrewrd = "pe"\n', r"unknown setting in \S+: 'rewrd'; .*\(nearest: reward\)"),
+        ('preset = "cpu"\nbatch = "many"\n', r"\S+/rates.toml: batch = 'many' must be a whole number"),
+        ('preset = "cpu"\nbatch = 2.5\n', r"batch = 2.5 must be a whole number"),
+        ('preset = "cpu"\nbatch = true\n', r"batch = True must be a whole number"),
+        ('preset = "cpu"\ngamma = "high"\n', r"gamma = 'high' must be a number"),
+        ('preset = "cpu"\nreward = 4\n', r"reward = 4 must be text"),
+        ('preset = "cpu"\n[grid]\nseed = 3\n', r"seed = 3 in \[grid\] must be a list of values"),
+        ('preset = "cpu"\n[grid]\nseed = []\n', r"seed = \[\] in \[grid\] must be a list of values"),
+        ('preset = "cpu"\n[grid]\nbatch = [8, 0]\n', r"\S+/rates.toml, row batch-0: batch 0: must be at least 1"),
+        ('preset = "cpu"\n[grid]\nseed = [1, 1]\n', r"has two rows seed-1"),
+        ('preset = "cpu"\n[grid]\nseed = [1]\n[[rows]]\nseed = 2\n', r"seed stands in \[grid\] and in \[\[rows\]\]"),
+        ('preset = "cpu"\ngrid = 3\n', r"grid = 3 must be a table, under \[grid\]"),
+        ('preset = "cpu"\nrows = 3\n', r"rows must be a list of tables, each under \[\[rows\]\]"),
+        ('preset = "cup"\n', r"unknown preset in \S+: 'cup'; known: cpu, gpu, paper \(nearest: cpu\)"),
+        ("seed = 3\n", r"names no preset; write preset = \"gpu\" or \"cpu\" above its tables"),
+        ("seed = = 3\n", r"\S+/rates.toml is not TOML: .*line 1"),
+    ],
+)
+def test_a_mistake_is_one_line(text, message, tmp_path):
+    with pytest.raises(NdigoError, match=message) as error:
+        sweep_of(text, tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path):
+    with pytest.raises(NdigoError, match=r"none.toml cannot be read: No such file"):
+        read_sweep(tmp_path / "none.toml")
+
+
+def test_a_folder_with_a_run_of_other_settings_is_refused_by_the_first_that_differs(finished, tmp_path):
+    file = write_sweep(tmp_path / "sweep.toml")
+    (row,) = read_sweep(file).rows
+    refuse_other_settings(Row(row.name, row.config, finished.path))
+    refuse_other_settings(Row(row.name, row.config, tmp_path / "nothing"))
+    (other,) = read_sweep(write_sweep(file, seed=5)).rows
+    with pytest.raises(NdigoError, match=r"was begun with seed 0, now it is 5: move that folder away, or give"):
+        refuse_other_settings(Row(other.name, other.config, finished.path))
