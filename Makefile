@@ -1,6 +1,7 @@
 # `make discover` and `make test` need nothing but Python >= 3.11 and make: they build .venv first.
 
 BIN := .venv/bin
+PEERS := .venv-peers/bin
 
 # The first interpreter that is new enough; `make PYTHON=/path/to/python discover` overrides it.
 PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 python3.11 python,\
@@ -9,14 +10,15 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 # How long `make discover` trains.
 MINUTES ?= 5
 
-.PHONY: help discover test faults lint lock clean
+.PHONY: help discover test faults peers lint lock clean
 
 help:
 	@echo 'make discover   train an agent in Experiment 1 for MINUTES=5, and compare it with Random and the paper'
 	@echo 'make test       linters, types and tests'
 	@echo 'make faults     kills, flipped bits and fuzzers in full, with their figures (docs/reliability.md)'
-	@echo 'make lock       solve the dependencies of pyproject.toml into requirements.lock (needs uv)'
-	@echo 'make clean      remove the virtual environment and the linters'\'' and tests'\'' caches'
+	@echo 'make peers      the tests that need heavy packages of other people, in an environment of their own'
+	@echo 'make lock       solve the dependencies of pyproject.toml into the two locks (needs uv)'
+	@echo 'make clean      remove the virtual environments and the linters'\'' and tests'\'' caches'
 
 discover: .venv/ready
 	$(BIN)/ndigo discover --minutes $(MINUTES)
@@ -27,25 +29,34 @@ test: lint
 faults: .venv/ready
 	NDIGO_FAULTS=all $(BIN)/pytest tests/faults --timeout 3600
 
+peers: .venv-peers/ready
+	$(PEERS)/pytest tests/peers
+
 lint: .venv/ready
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
 
 lock:
-	uv pip compile --universal --generate-hashes --no-header --quiet --python-version 3.11 --extra dev \
-		pyproject.toml --output-file requirements.lock
+	uv pip compile $(SOLVE) --extra dev pyproject.toml --output-file requirements.lock
+	uv pip compile $(SOLVE) --extra peers pyproject.toml --output-file requirements-peers.lock
+
+SOLVE := --universal --generate-hashes --no-header --quiet --python-version 3.11
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers .pytest_cache .ruff_cache .hypothesis
 
 # Two stamps: an edit of pyproject.toml alone does not install the dependencies again.
 .venv/locked: requirements.lock
+.venv-peers/locked: requirements-peers.lock
+.venv/locked .venv-peers/locked:
 	@test -n '$(PYTHON)' || { echo 'make: no Python >= 3.11 found; name one with PYTHON=...' >&2; exit 1; }
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements.lock
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r $<
 	@touch $@
 
 .venv/ready: .venv/locked pyproject.toml
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+.venv-peers/ready: .venv-peers/locked pyproject.toml
+.venv/ready .venv-peers/ready:
+	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -1,16 +1,24 @@
-"""The lock belongs to pyproject.toml: everything asked for is pinned with hashes, and no host is named."""
+"""The locks belong to pyproject.toml: everything asked for is pinned with hashes, and no host is named."""
 
 import re
 import tomllib
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-LOCK = (ROOT / "requirements.lock").read_text()
-PINS = re.findall(r"^([\w.-]+)==([^ ]+)(.*?)(?=^\S|\Z)", LOCK, re.DOTALL | re.MULTILINE)
+LOCKS = {
+    extra: (ROOT / name).read_text()
+    for extra, name in (("dev", "requirements.lock"), ("peers", "requirements-peers.lock"))
+}
+
+
+def pins(lock: str) -> list[tuple[str, str, str]]:
+    """(name, version, the rest) of every package."""
+    return re.findall(r"^([\w.-]+)==([^ ]+)(.*?)(?=^\S|\Z)", lock, re.DOTALL | re.MULTILINE)
 
 
 def asked_for(requirements: list[str]) -> list[Requirement]:
@@ -24,15 +32,17 @@ def asked_for(requirements: list[str]) -> list[Requirement]:
     return found
 
 
-def test_every_requirement_is_locked_to_a_version_it_allows():
+@pytest.mark.parametrize("extra", LOCKS)
+def test_every_requirement_is_locked_to_a_version_it_allows(extra):
     versions: dict[str, list[str]] = {}
-    for name, version, _ in PINS:
+    for name, version, _ in pins(LOCKS[extra]):
         versions.setdefault(canonicalize_name(name), []).append(version)
-    for requirement in asked_for([*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]):
+    for requirement in asked_for([*PROJECT["dependencies"], *PROJECT["optional-dependencies"][extra]]):
         locked = versions[canonicalize_name(requirement.name)]
         assert all(requirement.specifier.contains(version) for version in locked), requirement
 
 
-def test_every_pin_has_hashes_and_nothing_names_a_host():
-    assert all("--hash=sha256:" in rest for _, _, rest in PINS)
-    assert not re.search(r"https?:|file:|--index-url|--find-links", LOCK)
+@pytest.mark.parametrize("extra", LOCKS)
+def test_every_pin_has_hashes_and_nothing_names_a_host(extra):
+    assert all("--hash=sha256:" in rest for _, _, rest in pins(LOCKS[extra]))
+    assert not re.search(r"https?:|file:|--index-url|--find-links", LOCKS[extra])
