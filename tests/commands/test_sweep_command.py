@@ -13,12 +13,14 @@ from ndigo.cli import main
 from ndigo.scale.status import look
 from ndigo.scale.sweep import read_sweep
 
+TRUST = ["--trust", "custom_world"]
+
 
 def test_rows_are_trained_one_that_fails_is_told_and_the_others_go_on(finished, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # The second row's window is longer than the world's episodes, which only its job finds out.
     file = write_sweep(tmp_path / "sweep.toml", "[[rows]]\nwindow = 6\n[[rows]]\nwindow = 100\n")
-    process = start("sweep", str(file), "--out", str(tmp_path / "rows"), "--jobs", "2")
+    process = start("sweep", str(file), "--out", str(tmp_path / "rows"), "--jobs", "2", *TRUST)
     out, err = process.communicate(timeout=250)
     assert (process.returncode, err) == (1, "")
     first, where, *told, last = out.splitlines()
@@ -42,7 +44,7 @@ def test_rows_are_trained_one_that_fails_is_told_and_the_others_go_on(finished, 
 
 def test_ctrl_c_saves_the_rows_that_run_and_begins_no_other(tmp_path):
     file = write_sweep(tmp_path / "sweep.toml", "[grid]\nseed = [0, 1]\n", learner_steps=1_000_000)
-    process = start("sweep", str(file), "--out", str(tmp_path / "rows"))
+    process = start("sweep", str(file), "--out", str(tmp_path / "rows"), *TRUST)
     first, second = (tmp_path / "rows" / f"seed-{seed}" for seed in (0, 1))
     wait_for_lines(process, first, 2)
     process.send_signal(signal.SIGINT)
@@ -85,10 +87,19 @@ def test_bad_input_gets_one_line_and_code_2_and_leaves_nothing(words, message, f
 
 @pytest.mark.parametrize(("name", "value", "message"), [("world", "exp7", "exp7"), ("reward", "cim", "nearest: icm")])
 def test_rows_are_checked_before_any_is_trained(name, value, message, file, capsys):
-    write_sweep(file, **{name: value})
+    write_sweep(file, **{"world": "exp1", name: value})
     assert main(["sweep", "sweep.toml"]) == 2
     assert message in capsys.readouterr().err
     assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_file_runs_no_module_that_is_not_trusted(file, capsys):
+    (file.parent / "mine.py").write_text("raise SystemExit('was run')\n")
+    write_sweep(file, world="mine:world")
+    assert main(["sweep", "sweep.toml"]) == 2
+    assert "if you trust that, add --trust mine" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="was run"):
+        main(["sweep", "sweep.toml", "--trust", "mine"])
 
 
 @pytest.mark.parametrize(("engine", "package"), [("ray", "ray"), ("slurm", "submitit")])

@@ -62,7 +62,18 @@ def test_rows_outlive_command_worker_and_node_and_end_with_the_numbers_of_unbrok
     unbroken = [train_tiny(tmp_path / f"unbroken-{seed}", learner_steps=STEPS, seed=seed).path for seed in seeds]
     rows = [out / f"seed-{seed}" for seed in seeds]
     file = write_sweep(tmp_path / "sweep.toml", f"[grid]\nseed = {list(seeds)}\n", learner_steps=STEPS)
-    words = ["sweep", str(file), "--on", "ray", "--address", cluster.address, "--out", str(out)]
+    words = [
+        "sweep",
+        str(file),
+        "--on",
+        "ray",
+        "--address",
+        cluster.address,
+        "--out",
+        str(out),
+        "--trust",
+        "custom_world",
+    ]
 
     first = start(*words)
     wait_until(lambda: all(num_lines(row) >= 3 for row in rows))

@@ -22,7 +22,7 @@ def test_a_preempted_row_is_queued_again_and_ends_with_the_numbers_of_an_unbroke
     row = tmp_path / "rows" / "seed-0"
     tables = '[grid]\nseed = [0]\n[slurm]\ncluster = "local"\ntimeout_min = 20\n'
     file = write_sweep(tmp_path / "sweep.toml", tables, learner_steps=STEPS)
-    process = start("sweep", str(file), "--on", "slurm", "--out", str(tmp_path / "rows"))
+    process = start("sweep", str(file), "--on", "slurm", "--out", str(tmp_path / "rows"), "--trust", "custom_world")
 
     deadline, metrics = time.monotonic() + 150, row / "metrics.jsonl"
     while not metrics.exists() or metrics.read_bytes().count(b"\n") < 3:

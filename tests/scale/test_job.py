@@ -14,6 +14,7 @@ from ndigo.scale.local import note_sudden_end, places
 from ndigo.scale.note import Interrupted, Note, read_note, write_note
 from ndigo.scale.status import look
 from ndigo.scale.sweep import read_sweep
+from ndigo.storage.lock import one_writer
 from ndigo.training import run
 
 
@@ -44,22 +45,34 @@ def test_what_cannot_be_trained_leaves_the_reason_and_no_run(tmp_path):
     (row,) = read_sweep(write_sweep(tmp_path / "sweep.toml", window=100), tmp_path / "rows").rows
     with pytest.raises(NdigoError, match="window 100: longer than an episode of 12 steps"):
         train_row(row, "ray")
-    assert [path.name for path in row.path.iterdir()] == ["job.json"]
+    assert {path.name for path in row.path.iterdir()} == {"job.json", ".lock"}
     assert look(row).state == "failed"
     assert look(row).why.startswith("window 100: longer than an episode of 12 steps")
 
 
 def test_a_process_that_is_killed_has_its_end_noted_by_the_one_that_started_it(tmp_path):
     (row,) = read_sweep(write_sweep(tmp_path / "sweep.toml"), tmp_path / "rows").rows
-    note_sudden_end(row, -signal.SIGKILL)
+    note_sudden_end(row, 7, -signal.SIGKILL)
     assert read_note(row.path) is None  # nothing is known of one that did not begin
     for code, why in ((0, ""), (-signal.SIGKILL, "ended by SIGKILL; see "), (3, "ended with code 3; see ")):
-        write_note(row.path, Note("running", "local", 0.0))
-        note_sudden_end(row, code)
+        write_note(row.path, Note("running", "local", 0.0, pid=7))
+        note_sudden_end(row, 7, code)
         found = read_note(row.path)
         assert found is not None
         assert found[0].state == ("failed" if why else "running")
         assert found[0].why.startswith(why)
+
+
+def test_a_row_that_another_process_trains_is_refused_and_what_that_one_noted_stays(tmp_path, monkeypatch):
+    (row,) = read_sweep(write_sweep(tmp_path / "sweep.toml"), tmp_path / "rows").rows
+    write_note(row.path, Note("running", "slurm", 0.0, host="far", pid=7))
+    before = read_note(row.path)
+    monkeypatch.setattr("ndigo.scale.note.BUSY_SECONDS", 0.0)
+    with one_writer(row.path), pytest.raises(NdigoError, match=r"is being written by process \d+ on "):
+        train_row(row, "ray")
+    assert read_note(row.path) == before
+    note_sudden_end(row, 8, 2)  # of the process that was refused
+    assert read_note(row.path) == before
 
 
 def test_a_process_has_one_gpu_and_more_processes_share_them():

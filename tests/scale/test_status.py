@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import socket
@@ -15,6 +14,7 @@ from ndigo.config import Config
 from ndigo.scale.note import NAME, Interrupted, Note, noted, read_note, write_note
 from ndigo.scale.status import SILENT_SECONDS, look
 from ndigo.scale.sweep import Row
+from ndigo.storage.run_folder import RunFolder
 
 NOW = 1_000_000.0
 
@@ -22,7 +22,10 @@ NOW = 1_000_000.0
 def row_with(path: Path, lines: list[dict[str, Any]], **note: Any) -> Row:
     """A row of 1000 learner steps with these lines; its job's last sign of life is `NOW - ago`."""
     path.mkdir(exist_ok=True)
-    (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (path / "metrics.jsonl").unlink(missing_ok=True)
+    folder = RunFolder(path)
+    for each in lines:
+        folder.append(each)
     if note:
         ago = note.pop("ago", 0.0)
         write_note(path, Note(**{"engine": "ray", "since": NOW - 600, "host": "far", "pid": 7} | note))
@@ -75,6 +78,13 @@ def test_rows_that_do_not_run_say_why(tmp_path):
     shutil.rmtree(tmp_path)
     assert look(row_with(tmp_path, []), NOW).state == "waiting"
     assert look(row_with(tmp_path, [line(40, 3.0)]), NOW).state == "begun"  # by ndigo train, which leaves no note
+
+
+def test_a_damaged_row_says_so_in_its_own_place(tmp_path):
+    row = row_with(tmp_path, [line(40, 3.0)])
+    (tmp_path / "metrics.jsonl").write_bytes(b"{}\n")
+    assert look(row, NOW).state == "failed"
+    assert "metrics.jsonl is damaged in line 1" in look(row, NOW).why
 
 
 @pytest.mark.parametrize(

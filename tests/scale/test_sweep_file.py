@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from sweep_files import write_sweep
 
+from ndigo.commands import reproduce
 from ndigo.config import PRESETS
 from ndigo.errors import NdigoError
+from ndigo.paper.plan import all_rows, recipe
 from ndigo.scale.sweep import Row, read_sweep, refuse_other_settings, row_name
 
 
@@ -54,6 +56,13 @@ def test_a_row_keeps_its_folder_when_the_sweep_grows(tmp_path):
 def test_a_file_without_rows_is_one_row_named_by_world_and_reward(tmp_path):
     sweep = sweep_of('preset = "cpu"\nworld = "maze"\nreward = "pe"\nout = "elsewhere"\n', tmp_path)
     assert [(row.name, row.path) for row in sweep.rows] == [("maze-pe", Path("elsewhere/maze-pe").absolute())]
+
+
+def test_the_papers_rows_are_those_of_reproduce_in_the_same_folders(tmp_path):
+    sweep = sweep_of('preset = "gpu"\nrows = "paper"\nout = "runs/rows"\n', tmp_path)
+    assert [(row.name, row.config) for row in sweep.rows] == [(row.name, recipe(row)) for row in all_rows()]
+    made_by_reproduce = reproduce._job(reproduce.Arguments(all=True), all_rows()[3])
+    assert (sweep.rows[3].config, sweep.rows[3].path) == (made_by_reproduce.config, made_by_reproduce.path.absolute())
 
 
 @pytest.mark.parametrize(

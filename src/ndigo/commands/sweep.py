@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,7 +19,7 @@ from ndigo.errors import NdigoError, StoppedNow
 from ndigo.scale.engine import Asked, Work, find_engine
 from ndigo.scale.status import STATES, Seen, look
 from ndigo.scale.sweep import Row, read_sweep, refuse_other_settings
-from ndigo.terminal.options import within
+from ndigo.terminal.options import Trust, within
 from ndigo.training.signals import StopSignals, stop_signals
 
 
@@ -37,6 +37,8 @@ class Arguments:
     """With --on ray: the cluster's address; without it the cluster that this machine belongs to."""
     out: Path | None = None
     """Where the rows' folders lie; without it what the file says, or runs/FILE."""
+    trust: Trust = ()
+    """Run this module of yours where the file names MODULE:NAME of it; may be given again."""
     dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Check the file, list the rows, and train nothing."""
 
@@ -51,7 +53,7 @@ def run(args: Arguments) -> int:
             raise NdigoError(f"--{option} belongs to --on {engine}, not to --on {args.on}")
     if args.jobs is not None:
         within("--jobs", args.jobs, 1, 1000)
-    _check(sweep.rows)
+    _check(sweep.rows, args.trust)
     seen = [look(row) for row in sweep.rows]
     print(f"{_summary(seen)}, in {sweep.out}", flush=True)
     if args.dry_run:
@@ -77,16 +79,17 @@ def _file(args: Arguments) -> Path:
     raise NdigoError("name one file: ndigo sweep FILE.toml trains it, ndigo sweep status FILE.toml looks at it")
 
 
-def _check(rows: Sequence[Row]) -> None:
+def _check(rows: Sequence[Row], trust: Collection[str]) -> None:
     """What no row could train is an error before any does. The GPUs are the rows', so JAX here keeps to the CPU."""
     import jax
 
     jax.config.update("jax_platforms", "cpu")
-    from ndigo.api import as_reward, as_world
+    from ndigo.paper.experiments import find_world
+    from ndigo.rewards import make_reward
 
     for row in rows:
-        as_world(row.config.world)
-        as_reward(row.config.reward)
+        find_world(row.config.world, trust=trust)
+        make_reward(row.config.reward, trust=trust)
         refuse_other_settings(row)
 
 

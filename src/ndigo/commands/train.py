@@ -19,6 +19,8 @@ from ndigo.api import Run, as_reward, as_world, create_run, default_preset, open
 from ndigo.config import PRESETS, Config, check_minutes
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.gate import check_records
+from ndigo.paper.experiments import find_world
+from ndigo.rewards import make_reward
 from ndigo.scale.settings_file import is_run, read_settings
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust
@@ -56,7 +58,8 @@ class Arguments:
     dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print the settings and sizes, and train nothing."""
     trust: Trust = ()
-    """With --resume: run this module of yours where the run names MODULE:NAME of it; may be given again."""
+    """Run this module of yours where a resumed run, or the file of --config, names MODULE:NAME of it; may be given
+    again."""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
     """Every field of `ndigo.Config`, with the preset's value."""
 
@@ -97,6 +100,7 @@ def run(args: Arguments) -> int:
         if args.world is None:
             raise NdigoError("name a world to train in (ndigo train exp1), or a run to continue (--resume RUN)")
         preset = args.preset or default_preset()
+        _load_what_the_file_names(args)
         changes: dict[str, Any] = dataclasses.asdict(args.settings) | {"world": args.world}
         if args.dry_run:
             config = Config(**changes)
@@ -107,6 +111,15 @@ def run(args: Arguments) -> int:
         begun = create_run(**changes, preset=preset, out=args.out, logs=logs)
         print(_opening(begun.config, f"{_basis(args)}, in {begun.path}"), flush=True)
     return _closing(resume(begun.path, world=begun.world, reward=begun.reward, minutes=args.minutes, logs=logs))
+
+
+def _load_what_the_file_names(args: Arguments) -> None:
+    """A name in a file runs no module that is not trusted; on the command line it is the user's own word."""
+    named = {} if args.config is None else read_settings(args.config).settings
+    if args.world is not None and args.world == named.get("world"):
+        find_world(args.world, trust=args.trust)
+    if args.settings.reward == named.get("reward"):
+        make_reward(args.settings.reward, trust=args.trust)
 
 
 def _basis(args: Arguments) -> str:

@@ -66,7 +66,7 @@ class Pool:
             self._running.remove(entry)
             process, row, slot = entry
             self._free.append(slot)
-            note_sudden_end(row, process.returncode)
+            note_sudden_end(row, process.pid, process.returncode)
         while self._waiting and self._free:
             row, slot = self._waiting.pop(0), self._free.pop(0)
             self._running.append((_start(row, slot), row, slot))
@@ -103,10 +103,10 @@ def _start(row: Row, slot: dict[str, str]) -> subprocess.Popen[bytes]:
     return process
 
 
-def note_sudden_end(row: Row, code: int) -> None:
-    """A process that could not say itself how it ended."""
+def note_sudden_end(row: Row, pid: int, code: int) -> None:
+    """Of a process that could not say itself how it ended."""
     found = read_note(row.path)
-    if code == 0 or found is None or found[0].state != "running":
+    if code == 0 or found is None or (found[0].state, found[0].pid) != ("running", pid):
         return
     ended = f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
     write_note(row.path, dataclasses.replace(found[0], state="failed", why=f"{ended}; see {row.path / LOG}"))

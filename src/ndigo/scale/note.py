@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ndigo.errors import NdigoError
+from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import WriteError, make_folder, write_whole
 
 NAME = "job.json"
 BEAT_SECONDS = 10.0
+BUSY_SECONDS = 60.0
 
 
 class Interrupted(NdigoError):
@@ -77,7 +79,7 @@ def noted(run: Path, engine: str) -> Iterator[None]:
         devices=os.environ.get("CUDA_VISIBLE_DEVICES", ""),
         job=os.environ.get("SLURM_JOB_ID", ""),
     )
-    write_note(run, note)
+    _write_first(run, note)
     with _beating(run):
         try:
             yield
@@ -89,6 +91,24 @@ def noted(run: Path, engine: str) -> Iterator[None]:
                 write_note(run, dataclasses.replace(note, state=state, why=reason(error)))
             raise
         write_note(run, dataclasses.replace(note, state="done"))
+
+
+def _write_first(run: Path, note: Note) -> None:
+    """Under the run's lock: where another process trains the row, an error names it, and what that one noted stays.
+
+    One on a node that its engine has given up may need a moment to end, hence the patience.
+    """
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            with one_writer(run):
+                return write_note(run, note)
+        except WriteError:
+            raise
+        except NdigoError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.5)
 
 
 def reason(error: BaseException) -> str:

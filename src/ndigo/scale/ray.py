@@ -107,15 +107,17 @@ class Foreman:
             for task in self._ray.wait(list(self._rows))[0]:
                 try:
                     self._ray.get(task)
+                except self._ray.exceptions.RayTaskError:
+                    pass  # raised by the row's job, which has noted it
                 except Exception as error:
-                    _note_failure(self._rows[task], error)
+                    _note_loss(self._rows[task], error)
                 del self._rows[task]
         self._ray.kill(self._own_handle)
 
 
-def _note_failure(row: Row, error: Exception) -> None:
-    """What Ray alone knows: a row that was lost more often than it is tried again. Other failures say so themselves."""
+def _note_loss(row: Row, error: Exception) -> None:
+    """What Ray alone knows: the row was lost more often than it is tried again."""
     found = read_note(row.path)
-    if found is not None and found[0].state in ("queued", "running", "stopped"):
+    if found is not None:
         with contextlib.suppress(WriteError):
             write_note(row.path, dataclasses.replace(found[0], state="failed", why=reason(error)))

@@ -7,6 +7,7 @@ import socket
 import time
 from dataclasses import dataclass
 
+from ndigo.errors import NdigoError
 from ndigo.scale.note import Note, read_note
 from ndigo.scale.sweep import Row
 from ndigo.storage.run_folder import RunFolder
@@ -35,7 +36,10 @@ class Seen:
 def look(row: Row, now: float | None = None) -> Seen:
     """The row's state, and of one that runs where, since when, how fast and for how long still."""
     now = time.time() if now is None else now
-    lines = RunFolder(row.path).metrics()
+    try:
+        lines = RunFolder(row.path).metrics()
+    except NdigoError as damage:  # of one row, which is no reason to say nothing of the others
+        return Seen("failed", why=str(damage))
     step = lines[-1]["step"] if lines else 0
     # The line is written before the checkpoint: a kill between the two leaves a run that has to go on.
     if step >= row.config.learner_steps and (row.path / "checkpoints" / f"step_{step}").is_dir():

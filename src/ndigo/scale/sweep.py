@@ -14,8 +14,8 @@
     [slurm]                            # what a row takes of an engine, in the engine's own words
     timeout_min = 240
 
-What stands before the tables is common to all rows. A row is named by what the grid and the list say of it, so that
-its folder stays its own when the sweep grows.
+What stands before the tables is common to all rows; `rows = "paper"` are those that `ndigo reproduce --all` makes. A
+row is named by what the grid and the list say of it, so that its folder stays its own when the sweep grows.
 """
 
 from __future__ import annotations
@@ -117,8 +117,12 @@ def _combinations(grid: dict[str, Any], listed: list[dict[str, Any]], file: Path
 
 
 def _listed(rows: Any, file: Path) -> list[dict[str, Any]]:
+    if rows == "paper":
+        from ndigo.paper.plan import all_rows
+
+        return [{"world": row.experiment, "reward": row.reward} for row in all_rows()]
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise NdigoError(f"{file}: rows must be a list of tables, each under [[rows]]")
+        raise NdigoError(f'{file}: rows must be a list of tables, each under [[rows]], or rows = "paper"')
     return rows
 
 
