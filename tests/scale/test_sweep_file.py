@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,14 @@ def test_a_row_keeps_its_folder_when_the_sweep_grows(tmp_path):
 def test_a_file_without_rows_is_one_row_named_by_world_and_reward(tmp_path):
     sweep = sweep_of('preset = "cpu"\nworld = "maze"\nreward = "pe"\nout = "elsewhere"\n', tmp_path)
     assert [(row.name, row.path) for row in sweep.rows] == [("maze-pe", Path("elsewhere/maze-pe").absolute())]
+
+
+def test_the_files_that_the_documentation_prints_are_read(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "scale.md").read_text()
+    printed, papers = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    first = sweep_of(printed, tmp_path).rows[0]
+    assert first.path == Path("runs/rates/ndigo-4-model-rate-0.001").absolute()
+    assert len(sweep_of(papers, tmp_path).rows) == 36
 
 
 def test_the_papers_rows_are_those_of_reproduce_in_the_same_folders(tmp_path):
