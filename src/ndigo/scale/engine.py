@@ -40,10 +40,9 @@ class Asked:
 # some of an earlier command to watch.
 Launch = Callable[[Sweep, Sequence[Row], Asked], Work]
 
-ENGINES = ("local", "ray", "slurm")  # a module of this folder each, with a function `launch`
-
 
 def find_engine(name: str) -> Launch:
+    """An engine is a module of this folder with a function `launch`: local, ray or slurm."""
     return importlib.import_module(f"ndigo.scale.{name}").launch
 
 

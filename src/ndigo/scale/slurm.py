@@ -37,15 +37,16 @@ def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
         limits = {"slurm_max_num_timeout": TIME_LIMITS}
         executor = submitit.AutoExecutor(folder=folder / "%j", cluster=cluster, **limits)
         executor.update_parameters(name=f"ndigo-{sweep.file.stem}", **takes)
-    except (ValueError, NameError, TypeError, AssertionError) as error:
+    except (ValueError, NameError, TypeError, AssertionError, RuntimeError) as error:
         raise NdigoError(f"[slurm] of the sweep: {reason(error)}") from None
     jobs = _waiting(submitit, folder, sweep.rows) if cluster == "slurm" else {}
     new = [row for row in rows if row.name not in jobs]
     for row in new:
         write_note(row.path, Note("queued", "slurm", time.time()))
-    with executor.batch():
-        submitted = {row.name: executor.submit(RowTask(row)) for row in new}
-    jobs |= submitted
+    if new:
+        with executor.batch():
+            submitted = {row.name: executor.submit(RowTask(row)) for row in new}
+        jobs |= submitted
     write_whole(folder / JOBS, json.dumps({name: job.job_id for name, job in jobs.items()}, indent=1).encode())
     some = [job.job_id for job in jobs.values()][:3]
     about = f"Slurm, jobs {', '.join(some)}{', ...' if len(jobs) > len(some) else ''}"
@@ -58,7 +59,8 @@ def _waiting(submitit: Any, folder: Path, rows: Sequence[Row]) -> dict[str, Any]
         return {}
     ids = json.loads((folder / JOBS).read_bytes())
     jobs = {row.name: submitit.SlurmJob(folder / "%j", ids[row.name]) for row in rows if row.name in ids}
-    return {name: job for name, job in jobs.items() if not job.done()}
+    # Unknown: Slurm has forgotten it, or keeps no accounts. To submit a row twice is safe, to wait for ever is not.
+    return {name: job for name, job in jobs.items() if not job.done() and job.state != "UNKNOWN"}
 
 
 class RowTask:
