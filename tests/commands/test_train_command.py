@@ -52,7 +52,7 @@ def test_settings_come_from_a_file_and_flags_override_it(tmp_path, monkeypatch, 
     assert out.startswith(opening)
     rows = dict(re.findall(r"^ ?(\S+)  +(\S+) *$", out, re.MULTILINE))
     # By file, file, flag; by the preset; and the world by a word.
-    assert (rows["batch"], rows["lambda_"], rows["seeds"], rows["predictor"]) == ("7", "1.0", "2", "mlp")
+    assert (rows["batch"], rows["lambda_"], rows["seeds"], rows["predictor"]) == ("7", "1", "2", "mlp")
     assert main(["train", "exp3", "--config=mine.toml", "--preset", "cpu", "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("ndigo-4 in exp3: 3 seeds, 10,000 learner steps, settings of mine.toml over preset cpu\n")
@@ -72,7 +72,7 @@ def test_settings_of_a_run_are_taken_whole(name, finished, capsys):
     ("text", "words", "message"),
     [
         ("bacth = 3\n", [], "unknown setting in mine.toml: 'bacth'; known: "),
-        ("batch = 0.5\n", [], "mine.toml: batch = 0.5 must be a whole number"),
+        ("batch = 0.5\n", [], "mine.toml: batch 0.5: must be a whole number"),
         ("[grid]\nseed = [0]\n", [], "mine.toml has grid, so it is a sweep: ndigo sweep mine.toml"),
         ("batch = 3\n", [], "name a world to train in (ndigo train exp1), or a run to continue (--resume RUN)"),
         ('world = "json:dumps"\n', [], "world 'json:dumps' is named by a file, and to load it runs the module 'json'"),

@@ -12,13 +12,13 @@ from typing import Annotated, Literal
 
 import tyro
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from ndigo.errors import NdigoError, StoppedNow
 from ndigo.scale.engine import Asked, Work, find_engine
 from ndigo.scale.status import STATES, Seen, look
 from ndigo.scale.sweep import Row, read_sweep, refuse_other_settings
+from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.training.signals import StopSignals, stop_signals
 
@@ -46,7 +46,7 @@ class Arguments:
 def run(args: Arguments) -> int:
     sweep = read_sweep(_file(args), args.out)
     if args.words[0] == "status":
-        Console().print(_table(sweep.rows), _summary([look(row) for row in sweep.rows]), highlight=False)
+        plain_console().print(_table(sweep.rows), _summary([look(row) for row in sweep.rows]), highlight=False)
         return 0
     for option, engine in (("jobs", "local"), ("address", "ray")):
         if getattr(args, option) is not None and args.on != engine:
@@ -57,7 +57,7 @@ def run(args: Arguments) -> int:
     seen = [look(row) for row in sweep.rows]
     print(f"{_summary(seen)}, in {sweep.out}", flush=True)
     if args.dry_run:
-        Console().print(_table(sweep.rows))
+        plain_console().print(_table(sweep.rows))
         return 0
     # What runs already is watched with the rest, and not begun a second time.
     left = [(row, now) for row, now in zip(sweep.rows, seen, strict=True) if now.state != "done"]

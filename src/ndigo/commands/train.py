@@ -75,8 +75,11 @@ def defaults(words: Sequence[str]) -> Arguments:
         raise NdigoError(f"--preset {name}: {file} has every setting; leave out one of the two")
     read = read_settings(Path(file))
     name = name or read.preset
-    settings = dataclasses.asdict(PRESETS[name or default_preset()]) | read.settings
-    return Arguments(read.settings.get("world"), name, settings=Settings(**settings))
+    try:
+        settings = Settings(**dataclasses.asdict(PRESETS[name or default_preset()]) | read.settings)
+    except NdigoError as error:
+        raise NdigoError(f"{file}: {error}") from None
+    return Arguments(read.settings.get("world"), name, settings=settings)
 
 
 def _named(words: Sequence[str], option: str) -> str | None:

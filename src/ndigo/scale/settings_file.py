@@ -18,13 +18,7 @@ from ndigo.config import PRESETS, Config
 from ndigo.errors import NdigoError, unknown_name
 
 # The command line says --lambda, which Python cannot: both names are known.
-FIELDS = {field.name.strip("_"): field for field in dataclasses.fields(Config)}
-KINDS: dict[str, tuple[tuple[type, ...], str]] = {
-    "int": ((int,), "a whole number"),
-    "float": ((int, float), "a number"),
-    "float | None": ((int, float, type(None)), "a number"),
-    "str": ((str,), "text"),
-}
+FIELDS = {field.name.strip("_"): field.name for field in dataclasses.fields(Config)}
 
 
 class SettingsFile(NamedTuple):
@@ -55,27 +49,22 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_bytes().decode())
     except OSError as error:
         raise NdigoError(f"{path} cannot be read: {error.strerror or error}") from None
-    except ValueError as error:  # no TOML, or no UTF-8
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or nested beyond reading
         raise NdigoError(f"{path} is not TOML: {error}") from None
 
 
 def checked_preset(name: Any, path: Path) -> str | None:
-    if name is not None and name not in PRESETS:
+    if name is not None and not (isinstance(name, str) and name in PRESETS):
         raise unknown_name(f"preset in {path}:", name, PRESETS)
     return name
 
 
 def checked_settings(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The table by the names of `Config`'s fields; an unknown name and a wrong type are one line each."""
-    settings = {}
-    for name, value in table.items():
-        if (field := FIELDS.get(name.strip("_"))) is None:
+    """The table by the names of `Config`'s fields, which judges the values; an unknown name is one line."""
+    for name in table:
+        if name.strip("_") not in FIELDS:
             raise unknown_name(f"setting in {path}:", name, FIELDS)
-        types, what = KINDS[str(field.type)]
-        if isinstance(value, bool) or not isinstance(value, types):
-            raise NdigoError(f"{path}: {name} = {value!r} must be {what}")
-        settings[field.name] = float(value) if isinstance(value, int) and float in types else value
-    return settings
+    return {FIELDS[name.strip("_")]: value for name, value in table.items()}
 
 
 def _of_run(path: Path) -> dict[str, Any]:
@@ -83,7 +72,7 @@ def _of_run(path: Path) -> dict[str, Any]:
         config = dict(json.loads(path.read_bytes())["config"])
     except OSError as error:
         raise NdigoError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise NdigoError(f"{path} is not the config.json of a run") from None
     # A setting younger than the run has its default, which is what the run did.
     return dataclasses.asdict(Config()) | checked_settings(config, path)

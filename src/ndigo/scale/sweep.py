@@ -58,7 +58,10 @@ def read_sweep(file: Path, out: Path | None = None) -> Sweep:
     """The sweep of a file; every mistake in it is one line, and nothing is written."""
     table = read_toml(file)
     takes = {engine: _table(table.pop(engine, {}), engine, file) for engine in ENGINE_TABLES}
-    out = out or Path(table.pop("out", Path("runs") / file.stem))
+    said = table.pop("out", f"runs/{file.stem}")
+    if not isinstance(said, str):
+        raise NdigoError(f"{file}: out = {said!r} must be text, the folder of the rows")
+    out = out or Path(said)
     grid, listed = _table(table.pop("grid", {}), "grid", file), _listed(table.pop("rows", [{}]), file)
     base = checked_preset(table.pop("preset", None), file)
     if base is None:
@@ -67,13 +70,14 @@ def read_sweep(file: Path, out: Path | None = None) -> Sweep:
     common = checked_settings(table, file)
     rows: dict[str, Row] = {}
     for own in _combinations(grid, listed, file):
-        name = row_name(own or {name: getattr(preset(base, **common), name) for name in ("world", "reward")})
+        try:
+            config = preset(base, **common | own)
+        except NdigoError as error:
+            raise NdigoError(f"{file}{f', row {row_name(own)}' if own else ''}: {error}") from None
+        name = row_name(own or {"world": config.world, "reward": config.reward})
         if name in rows:
             raise NdigoError(f"{file} has two rows {name}; rows must differ in what the grid or the list says of them")
-        try:
-            rows[name] = Row(name, preset(base, **common | own), (out / name).absolute())
-        except NdigoError as error:
-            raise NdigoError(f"{file}, row {name}: {error}") from None
+        rows[name] = Row(name, config, (out / name).absolute())
     return Sweep(file, out, tuple(rows.values()), takes)
 
 
