@@ -102,3 +102,13 @@ def test_rows_outlive_command_worker_and_node_and_end_with_the_numbers_of_unbrok
         # A row that was stopped with notice has evaluated there too; that is all it may have more.
         pairs = zip(numbers(row), numbers(alone), strict=True)
         assert all({name: line[name] for name in other} == other for line, other in pairs)
+
+
+def test_where_no_cluster_runs_it_is_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    file = write_sweep(tmp_path / "sweep.toml", world="exp1", window=100)
+    assert main(["sweep", str(file), "--on", "ray", "--out", str(tmp_path / "rows")]) == 2
+    _, err = capsys.readouterr()
+    assert err.startswith("ndigo: no Ray cluster of this machine answers (")
+    assert err.endswith("start one with ray start --head, or name one with --address\n")
+    assert list(tmp_path.iterdir()) == [file]

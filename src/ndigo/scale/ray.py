@@ -37,7 +37,7 @@ def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
     options = _options(ray, sweep.takes["ray"])
     name = f"sweep {sweep.out.absolute()}"
     if (earlier := _earlier(ray, name)) is not None:
-        return _watch(ray, earlier, "the Ray cluster, where an earlier command has put them")
+        return earlier
     if not rows:
         return Work("the Ray cluster, which has none of them", lambda: True, poll_seconds=1.0)
     for row in rows:
@@ -47,13 +47,13 @@ def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
     return _watch(ray, ray.remote(Foreman).options(**kept).remote(rows, options), _about(ray, options))
 
 
-def _earlier(ray: Any, name: str) -> Any:
-    """The actor of an earlier command that still has rows, or None."""
+def _earlier(ray: Any, name: str) -> Work | None:
+    """What an earlier command has put on the cluster, if any of it is left."""
     try:
-        foreman = ray.get_actor(name)
-        return foreman if ray.get(foreman.num_left.remote(), timeout=ACTOR_SECONDS) else None
-    except (ValueError, ray.exceptions.RayActorError):  # there is none, or it has just ended
+        work = _watch(ray, ray.get_actor(name), "the Ray cluster, where an earlier command has put them")
+    except ValueError:
         return None
+    return None if work.is_over() else work
 
 
 def _options(ray: Any, takes: dict[str, Any]) -> dict[str, Any]:
