@@ -10,9 +10,9 @@ import json
 import sys
 from pathlib import Path
 
-from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.config import Config
 from ndigo.errors import NdigoError
+from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.scale.note import Interrupted, noted, reason
 from ndigo.scale.sweep import Row, refuse_other_settings
 
