@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import random
 import shutil
@@ -62,7 +61,7 @@ def kinds(finished, recorded, tmp_path_factory) -> dict[str, tuple[Path, Callabl
         "result.json": (row / "result.json", read_row),
         "config.json of a row": (row / "config.json", read_row),
         "metrics.jsonl.gz": (row / "metrics.jsonl.gz", read_row),
-        "episodes.npz": (root / "episodes.npz", lambda: dataclasses.asdict(load_episodes(root / "episodes.npz"))),
+        "episodes.npz": (root / "episodes.npz", lambda: dict(vars(load_episodes(root / "episodes.npz")))),
     }
 
 

@@ -48,7 +48,7 @@ def test_it_shows_the_rows_numbers_beside_the_papers_and_the_verdicts(watch, pat
     claim.locator("summary").click()
     assert "3 over 0.25, ratio 12.0 (" in claim.inner_text()
     assert page.locator("[data-claim='exp1 pe'] .chip").inner_text() == "rows missing"
-    assert page.locator("#curves svg").count() == 1
+    assert page.locator("#curves svg").count() == 2  # Experiment 1, and the scores over all
     # Text is read against its ground: one is dark where the other is light.
     ink, ground = (
         page.evaluate(f"getComputedStyle(document.body).{name}.match(/\\d+/g).map(Number).reduce((a, b) => a + b) / 3")
