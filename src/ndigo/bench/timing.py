@@ -115,7 +115,7 @@ def _calls(
     window = sample(keys, state.rows)
     params, memory = lower((state.learner.params, state.learner.memory), config.precision)
     seen = jax.jit(jax.vmap(lambda p, w: p.model.look(w)))(params, window)
-    q_t = jax.jit(jax.vmap(lambda p, w: p.q.unroll(w)))(params, window)
+    q_t = jax.jit(jax.vmap(lambda p, w: p.agent.unroll(w)))(params, window)
 
     def encoder(p, w, seen, q):
         return p.model.core.encoder(w.o_t).astype(jnp.float32).sum()
@@ -127,7 +127,7 @@ def _calls(
         return twins(config).predict(p.model, w)[0]
 
     def q_values(p, w, seen, q):
-        return p.q.unroll(w).sum()
+        return p.agent.unroll(w).sum()
 
     def returns(p, m, seen, q):
         paid, v_t = reward.pay(p.reward, m, p.model, seen), q.max(axis=-1)
