@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ndigo.api import load
 from ndigo.cli import main
 from ndigo.storage.episodes import load_episodes, save_episodes
 from ndigo.watching.film import Film
 from ndigo.watching.panels import world_panel
+from ndigo.watching.recording import episode_key, record
 
 ROOT = Path(__file__).parents[2]
 AGENT = str(ROOT / "results/agents/exp1-ndigo-4.safetensors")
@@ -45,7 +47,8 @@ def test_every_output_is_written_and_named(in_folder, capsys):
     assert load_episodes(in_folder / "sub/a.npz").meta["label"] == "mine"
 
 
-def test_an_agent_is_recorded_from_the_episode_asked_for(in_folder, recorded, capsys):
+def test_an_agent_is_recorded_from_the_episode_asked_for(in_folder, capsys):
+    recorded = record(load(AGENT), [episode_key(seed=0, episode=i) for i in range(2)])
     assert main(["export", AGENT, "--episode", "1", "--episodes", "1", "--episodes-file", "a.npz"]) == 0
     episodes = load_episodes(in_folder / "a.npz")
     assert episodes.keys.tolist() == recorded.keys[1:].tolist()
