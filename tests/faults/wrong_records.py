@@ -87,6 +87,10 @@ WORLDS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "fewer names than objects": ({"objects": ()}, "expected integer[0,2]: the world names no objects"),
     "truth of floats": (_told(objects=lambda x: x * 1.0), "returned float32[1,2], expected integer[1,2]"),
+    "agent in three dimensions": (
+        _told(agent=lambda x: jnp.append(x, 0)),
+        "truth.agent returned int32[3], expected integer[2]",
+    ),
     "truth a tuple": ({"truth": lambda s: (s.agent, s.thing)}, "truth returned a tuple of int32[2], int32[2]"),
     "truth nothing": ({"truth": lambda s: None}, "truth returned None, expected a Truth record"),
     "frame of another shape": (_frames(lambda o: jnp.tile(o, (3, 5, 1))), "observe returned uint8[3,5,2]"),
