@@ -1,4 +1,4 @@
-"""Prints the study's table and draws its figure: `python studies/recipe/table.py [--figure figure.png]`.
+"""Prints the study's two tables and draws its figure: `python studies/recipe/table.py [--figure figure.png]`.
 
 `--gather FOLDER` first puts what `run.py` has kept there into runs.jsonl.gz.
 """
@@ -57,6 +57,17 @@ def table(runs: dict[str, dict[str, Measured]]) -> list[str]:
     return lines
 
 
+def maze(runs: dict[str, dict[str, Measured]]) -> list[str]:
+    """How each candidate's `ndigo-2` comes through the maze: its last object, in the mean and the worst seed."""
+    lines = ["| candidate | room 5 seen, % | worst seed | first at step | latest seed |", "|---|--:|--:|--:|--:|"]
+    for name, by in runs.items():
+        if "exp5" in by:
+            seen, first = by["exp5"].per_seed("frequency", "movable"), by["exp5"].per_seed("first_visit", "movable")
+            cells = [f"{x:.0f}" for x in (seen.mean(), seen.min(), first.mean(), first.max())]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
 def draw(runs: dict[str, dict[str, Measured]], path: Path) -> None:
     """Left, Experiment 1's loss and visits along the way; right, its loss by steps since the object was last seen."""
     figure = Figure(figsize=(10, 3.2), layout="constrained")
@@ -100,7 +111,7 @@ def main() -> None:
     if args.gather is not None:
         gather(args.gather)
     runs = read_runs()
-    print("\n".join(table(runs)))
+    print("\n".join([*table(runs), "", *maze(runs)]))
     if args.figure is not None:
         draw(runs, args.figure)
 
