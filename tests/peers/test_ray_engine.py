@@ -97,7 +97,7 @@ def test_rows_outlive_command_worker_and_node_and_end_with_the_numbers_of_unbrok
     signal_job(rows[1], signal.SIGCONT)
     told, err = second.communicate(timeout=200)
     assert second.returncode == 0, (told, err)
-    assert told.endswith("2 rows: 2 done\n")
+    assert "2 rows: 2 done" in told.splitlines()  # Ray may tell of the lost node on the same stream, before or after
     for row, alone in zip(rows, unbroken, strict=True):
         # A row that was stopped with notice has evaluated there too; that is all it may have more.
         pairs = zip(numbers(row), numbers(alone), strict=True)
