@@ -18,7 +18,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int, UInt8
+from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from ndigo.types import Twins
 
@@ -148,14 +148,20 @@ def gru_step(weight: Float[Array, "D 3*D"], x: Float[Array, "... 3*D"], h: Float
     return u * h + (1 - u) * n
 
 
-def unroll(weight: Float[Array, "D 3*D"], x_t: Float[Array, "T ... 3*D"], h_0: Float[Array, "... D"]) -> Array:
-    """The state after each input, [T, ..., D], from the state `h_0` before the first."""
+def unroll(
+    weight: Float[Array, "D 3*D"],
+    x_t: Float[Array, "T ... 3*D"],
+    h_0: Float[Array, "... D"],
+    is_first: Bool[Array, "T ..."] | None = None,
+) -> Array:
+    """The state after each input, [T, ..., D], from the state `h_0` before the first; before an `is_first` it is 0."""
 
-    def body(h: Array, x: Array) -> tuple[Array, Array]:
-        h = gru_step(weight, x, h)
+    def body(h: Array, step: Any) -> tuple[Array, Array]:
+        x, begins = step
+        h = gru_step(weight, x, h if begins is None else jnp.where(begins[..., None], 0.0, h))
         return h, h
 
-    return lax.scan(body, h_0, x_t)[1]
+    return lax.scan(body, h_0, (x_t, is_first))[1]
 
 
 class GRU(eqx.Module):
@@ -164,8 +170,10 @@ class GRU(eqx.Module):
     weight: Float[Array, "D 3*D"]
     by: Callable[..., Array] = eqx.field(static=True, default=unroll)
 
-    def unroll(self, x_t: Float[Array, "T ... 3*D"], h_0: Float[Array, "... D"]) -> Float[Array, "T ... D"]:
-        return self.by(self.weight, x_t, h_0)
+    def unroll(
+        self, x_t: Float[Array, "T ... 3*D"], h_0: Float[Array, "... D"], is_first: Bool[Array, "T ..."] | None = None
+    ) -> Float[Array, "T ... D"]:
+        return self.by(self.weight, x_t, h_0, is_first)
 
 
 def init_gru(key: Array, size: int) -> GRU:
@@ -233,9 +241,15 @@ class Core(eqx.Module):
         """The state after one more frame."""
         return gru_step(self.gru.weight, self.inputs(self.encoder(o_t), a_tm1), h)
 
-    def unroll(self, z_t: Float[Array, "T ... Z"], a_tm1: Int[Array, "T ..."], h_0: Float[Array, "... D"]) -> Array:
+    def unroll(
+        self,
+        z_t: Float[Array, "T ... Z"],
+        a_tm1: Int[Array, "T ..."],
+        h_0: Float[Array, "... D"],
+        is_first: Bool[Array, "T ..."] | None = None,
+    ) -> Array:
         """The states after each frame of a window, given the features of its frames."""
-        return self.gru.unroll(self.inputs(z_t, a_tm1), h_0)
+        return self.gru.unroll(self.inputs(z_t, a_tm1), h_0, is_first)
 
 
 def computed_by(twins: Twins, networks: Tree) -> Tree:

@@ -13,6 +13,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Bool, Float, Float16, Float32, Int, Int8, UInt8, UInt32
 
 
@@ -35,10 +36,15 @@ class Episode(eqx.Module):
 
 
 class Window(eqx.Module):
-    """T consecutive steps of one episode, with the frame after them and the states before them."""
+    """T consecutive steps of one episode, with the frame after them and the states before them.
+
+    Of a stream of episodes, where `is_first` is given: the true last frame of an episode has a slot of its own, and the
+    slot after it holds the first frame of the next. The "step" between the two is none: its action means nothing,
+    nothing is predicted across it and nothing paid for it, and every state begins anew after it.
+    """
 
     o_t: UInt8[Array, "T+1 *B V V C"]
-    a_tm1: Int[Array, "T+1 *B"]  # the action before each frame; 0 (stay) before o_0
+    a_tm1: Int[Array, "T+1 *B"]  # the action before each frame; 0 (stay) before an episode's first
     a_t: Int[Array, "T *B"]
     mu_t: Float[Array, "T *B"]  # probability the actor gave to a_t
     belief: Float[Array, "*B D"]  # the model's state before the first frame, stored at acting time
@@ -46,6 +52,22 @@ class Window(eqx.Module):
     start: Int[Array, "*B"]  # the first frame's step in its episode
     cells: Int[Array, "T+1 *B N"]  # true cell of each object, row * columns + col: for the probe alone
     r_tc: Float[Array, "T *B C"] | None = None  # by channel, of a reward that is computed on whole episodes
+    is_first: Bool[Array, "T+1 *B"] | None = None  # at the first frame of an episode; None: all frames are of one
+    discount_t: Float[Array, "T *B"] | None = None  # 0 where the step terminates its episode, else 1; None: all 1
+
+    @property
+    def is_step(self) -> Bool[Array, "T *B"]:
+        """False between an episode's last frame and the first of the next."""
+        return jnp.ones(self.a_t.shape, bool) if self.is_first is None else ~self.is_first[1:]
+
+    def frames_before(self) -> tuple[Int[Array, "T *B"], Int[Array, "T *B"]]:
+        """How many frames of its own episode come before frame t: those in this window, and all."""
+        t = jnp.arange(len(self.a_t)).reshape(-1, *(1,) * self.start.ndim)
+        if self.is_first is None:
+            return jnp.broadcast_to(t, self.a_t.shape), self.start + t
+        began = lax.cummax(jnp.where(self.is_first[:-1], t, -1), axis=0)  # -1: before this window
+        here = t - jnp.maximum(began, 0)
+        return here, jnp.where(began < 0, self.start + t, here)
 
     @staticmethod
     def whole(
@@ -100,7 +122,7 @@ class Twins:
     """
 
     encode: Callable[..., Array]  # encoder, o_t -> z_t
-    unroll: Callable[..., Array]  # weight, x_t, h_0 -> h_t
+    unroll: Callable[..., Array]  # weight, x_t, h_0, is_first -> h_t
     predict: Callable[[Any, Window], tuple[Array, Seen]]  # model, window -> loss with its gradient, what was seen
     joined: Callable[[Any], Any]  # Q-network -> the same, for many steps in a loop
     play: Callable[..., Episode]  # world, joined network, key, epsilon, every, longest stretch -> one episode

@@ -47,7 +47,8 @@ class QNetwork(eqx.Module):
 
     def unroll(self, window: Window) -> Float[Array, "T+1 *B A"]:
         """q(., a) at every frame of the window, from the state stored at acting time."""
-        return self.heads(self.core.unroll(self.core.encoder(window.o_t), window.a_tm1, window.agent_state))
+        z_t = self.core.encoder(window.o_t)
+        return self.heads(self.core.unroll(z_t, window.a_tm1, window.agent_state, window.is_first))
 
     def step(
         self, o_t: Array, a_tm1: Int[Array, "..."], h_tm1: Float[Array, "... D"]
@@ -71,7 +72,8 @@ def q_loss(
 
     h^-1 is applied to the target network's values before any expectation, Retrace works on raw rewards,
     and h on the finished target. Steps whose reward is unknown, and all returns that contain one, have
-    no error: unknown rewards stand at a window's start, so only those very steps drop out.
+    no error: unknown rewards stand at a window's start, so only those very steps drop out. Between two episodes of
+    a stream stands no step: no trace leads across, and no return contains what is there.
     """
     q_t = online.unroll(window)
     raw_t = unscale(lax.stop_gradient(target.unroll(window)))
@@ -79,12 +81,14 @@ def q_loss(
     v_t = take(raw_t, greedy)
     is_greedy = greedy[:-1] == window.a_t
     c_t = lambda_ * jnp.minimum(1.0, is_greedy / window.mu_t)
+    if window.is_first is not None:
+        c_t = jnp.where(window.is_step, c_t, 0.0)
     G_t = retrace_targets(
         r_t=lax.stop_gradient(r_t),
         v_tp1=v_t[1:],
         q_tp1=_then_zero(take(raw_t[:-1], window.a_t)),
         c_tp1=_then_zero(c_t),
-        gamma=gamma,
+        gamma=gamma if window.discount_t is None else gamma * window.discount_t,
     )
     error = rescale(G_t) - take(q_t[:-1], window.a_t)
     return 0.5 * jnp.where(is_known, error**2, 0.0).sum() / jnp.maximum(is_known.sum(), 1)

@@ -35,14 +35,15 @@ def retrace_targets(
     v_tp1: Float[Array, "T ..."],
     q_tp1: Float[Array, "T ..."],
     c_tp1: Float[Array, "T ..."],
-    gamma: float,
+    gamma: float | Float[Array, "T ..."],
 ) -> Float[Array, "T ..."]:
     """The corrected return of every step of a window, on raw (unscaled) rewards and values.
 
-        G_t = r_t + gamma (V_{t+1} + c_{t+1} (G_{t+1} - Q_{t+1}))
+        G_t = r_t + gamma_t (V_{t+1} + c_{t+1} (G_{t+1} - Q_{t+1}))
 
-    V is the target policy's value, Q the value of the action taken, c = lambda min(1, pi / mu). At the
-    window's last step nothing is known beyond V: its c_tp1 must be 0 and its q_tp1 is not read.
+    V is the target policy's value, Q the value of the action taken, c = lambda min(1, pi / mu). At the last step of
+    the window or of an episode nothing is known beyond V: its c_tp1 must be 0 and its q_tp1 is not read. Where an
+    episode terminates gamma_t is 0; one that is cut counts V of its true last frame.
     """
 
     # G_t = x_t + y_t G_{t+1} is linear, so that log2(T) passes over whole windows do what T steps in turn would.

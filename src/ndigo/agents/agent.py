@@ -49,7 +49,7 @@ class Params(eqx.Module):
         """What the model makes of a window, and what the reward makes of that."""
         seen = self.model.look(window)
         # What a reward keeps of earlier updates is the learner's alone: prediction gain compares with itself here.
-        return seen, reward.pay(self.reward, reward.remember(self.model), self.model, seen)
+        return seen, reward.pay_steps(self.reward, reward.remember(self.model), self.model, seen)
 
 
 class AgentState(eqx.Module):

@@ -4,7 +4,7 @@ On a GPU a Pallas kernel keeps W on chip and the state in registers for the whol
 suit it, `lax.scan` does the same. On the way a step keeps the local derivatives of h' in the pre-activations, so that
 the way back has nothing to compute again, and W's gradient is one product after the loop; automatic differentiation
 would add a [D, 3D] gradient at every step. The state is float32 throughout; products are taken, and derivatives kept,
-in W's type, and sums are float32.
+in W's type, and sums are float32. Where states begin anew inside a window, the scan does it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.experimental import pallas as pl
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ndigo.fast.pallas import call_kernel, dot, on_gpu, sigmoid, tanh
 from ndigo.networks import by_gate, gates, project
@@ -25,10 +25,16 @@ ROWS = 16  # streams in one kernel program: the smallest tile of the matrix unit
 STATE_SIZES = (16, 32, 64, 128)
 
 
-def unroll(weight: Float[Array, "D 3*D"], x_t: Float[Array, "T ... 3*D"], h_0: Float[Array, "... D"]) -> Array:
-    """The state after each input, [T, ..., D], from the state `h_0` before the first."""
+def unroll(
+    weight: Float[Array, "D 3*D"],
+    x_t: Float[Array, "T ... 3*D"],
+    h_0: Float[Array, "... D"],
+    is_first: Bool[Array, "T ..."] | None = None,
+) -> Array:
+    """The state after each input, [T, ..., D], from the state `h_0` before the first; before an `is_first` it is 0."""
     D = h_0.shape[-1]
-    h_t: Any = unroll_streams(x_t.reshape(len(x_t), -1, 3 * D), weight, h_0.reshape(-1, D))
+    keep_t = None if is_first is None else 1.0 - is_first.reshape(len(x_t), -1, 1)
+    h_t: Any = unroll_streams(x_t.reshape(len(x_t), -1, 3 * D), weight, h_0.reshape(-1, D), keep_t)
     return h_t.reshape(len(x_t), *h_0.shape)
 
 
@@ -48,28 +54,37 @@ def factors(h: Array, r: Array, u: Array, n: Array, h_n: Array) -> tuple[Array, 
 
 
 @jax.custom_vjp
-def unroll_streams(x_t: Float[Array, "T B 3*D"], weight: Float[Array, "D 3*D"], h_0: Float[Array, "B D"]) -> Array:
-    """The state after each input: [T, B, D]."""
-    return _where_it_suits(forward_kernel, forward_scan, x_t, weight, h_0)
+def unroll_streams(
+    x_t: Float[Array, "T B 3*D"],
+    weight: Float[Array, "D 3*D"],
+    h_0: Float[Array, "B D"],
+    keep_t: Float[Array, "T B 1"] | None,
+) -> Array:
+    """The state after each input: [T, B, D]. Before input t the state is multiplied by keep_t, 0 or 1."""
+    return _where_it_suits(forward_kernel, forward_scan, x_t, weight, h_0, keep_t)
 
 
-def _forward(x_t, weight, h_0):
-    h_t, residuals = _where_it_suits(forward_keeping_kernel, forward_keeping_scan, x_t, weight, h_0)
-    return h_t, (weight, residuals, jnp.zeros(0, x_t.dtype))
+def _forward(x_t, weight, h_0, keep_t):
+    h_t, residuals = _where_it_suits(forward_keeping_kernel, forward_keeping_scan, x_t, weight, h_0, keep_t)
+    return h_t, (weight, residuals, keep_t, jnp.zeros(0, x_t.dtype))
 
 
 def _backward(saved, dh_t):
-    weight, residuals, like_x = saved
-    dx, dhw, dh_0 = _where_it_suits(backward_kernel, backward_scan, dh_t, weight, residuals)
+    weight, residuals, keep_t, like_x = saved
+    dx, dhw, dh_0 = _where_it_suits(backward_kernel, backward_scan, dh_t, weight, residuals, keep_t)
     flat, dflat = (x.reshape(-1, x.shape[-1]) for x in (residuals.h_tm1, dhw))
-    return dx.astype(like_x.dtype), dot(flat.T, dflat).astype(weight.dtype), dh_0
+    return dx.astype(like_x.dtype), dot(flat.T, dflat).astype(weight.dtype), dh_0, None
 
 
 unroll_streams.defvjp(_forward, _backward)
 
 
-def _where_it_suits(kernel: Callable[..., Any], scan: Callable[..., Any], x_t: Array, weight: Array, rest: Any) -> Any:
+def _where_it_suits(
+    kernel: Callable[..., Any], scan: Callable[..., Any], x_t: Array, weight: Array, rest: Any, keep_t: Array | None
+) -> Any:
     """By the kernel where there is a GPU for it."""
+    if keep_t is not None:
+        return scan(x_t, weight, rest, keep_t)
     is_tiled = x_t.shape[1] % ROWS == 0 and weight.shape[0] in STATE_SIZES
     fits_on_chip = weight.dtype == jnp.bfloat16  # 128 x 384 numbers of 2 bytes do, of 4 bytes do not
     if not (is_tiled and fits_on_chip):
@@ -77,42 +92,52 @@ def _where_it_suits(kernel: Callable[..., Any], scan: Callable[..., Any], x_t: A
     return (kernel if on_gpu() else scan)(x_t, weight, rest)
 
 
-def forward_scan(x_t: Array, weight: Array, h_0: Array) -> Array:
+def kept(h: Array, keep: Array | None) -> Array:
+    return h if keep is None else h * keep
+
+
+def forward_scan(x_t: Array, weight: Array, h_0: Array, keep_t: Array | None = None) -> Array:
     # A product for each gate: after one for all three a CPU's compiler does not fill its vector registers.
     weights = by_gate(weight)
 
-    def body(h, x):
+    def body(h, step):
+        x, keep = step
+        h = kept(h, keep)
         _, u, n, _ = gates(x, [project(h, w) for w in weights])
         h = u * h + (1 - u) * n
         return h, h
 
-    return lax.scan(body, h_0, by_gate(x_t), unroll=_unroll(len(x_t)))[1]
+    return lax.scan(body, h_0, (by_gate(x_t), keep_t), unroll=_unroll(len(x_t)))[1]
 
 
-def forward_keeping_scan(x_t: Array, weight: Array, h_0: Array) -> tuple[Array, Residuals]:
+def forward_keeping_scan(x_t: Array, weight: Array, h_0: Array, keep_t: Array | None = None) -> tuple[Array, Residuals]:
     low = weight.dtype
 
-    def body(h, x):
+    def body(h, step):
+        x, keep = step
+        h = kept(h, keep)
         r, u, n, h_n = gates(by_gate(x), by_gate(project(h, weight)))
         per_n, per_hw = factors(h, r, u, n, h_n)
         h = u * h + (1 - u) * n
         return h, (h, jnp.concatenate(per_hw, axis=-1).astype(low), u.astype(low), per_n.astype(low))
 
-    h_t, *residuals = lax.scan(body, h_0, x_t, unroll=_unroll(len(x_t)))[1]
-    return h_t, Residuals(jnp.concatenate([h_0[None], h_t[:-1]]).astype(low), *residuals)
+    h_t, *residuals = lax.scan(body, h_0, (x_t, keep_t), unroll=_unroll(len(x_t)))[1]
+    return h_t, Residuals(kept(jnp.concatenate([h_0[None], h_t[:-1]]), keep_t).astype(low), *residuals)
 
 
-def backward_scan(dh_t: Array, weight: Array, residuals: Residuals) -> tuple[Array, Array, Array]:
+def backward_scan(
+    dh_t: Array, weight: Array, residuals: Residuals, keep_t: Array | None = None
+) -> tuple[Array, Array, Array]:
     """Gradients in x_t, in h W and in h_0: dh_{t-1} = dh_t u_t + (dh_t per_hw_t) W^T."""
     low = weight.dtype
 
     def body(dh, step):
-        dh_out, per_hw, u, per_n = step
+        (dh_out, per_hw, u, per_n), keep = step
         dh = dh + dh_out
         dhw = (jnp.concatenate([dh] * 3, axis=-1) * per_hw).astype(low)
-        return dh * u + project(dhw, weight.T), (dhw, (dh * per_n).astype(low))
+        return kept(dh * u + project(dhw, weight.T), keep), (dhw, (dh * per_n).astype(low))
 
-    steps = (dh_t, *residuals[1:])
+    steps = ((dh_t, *residuals[1:]), keep_t)
     dh_0, (dhw, dn) = lax.scan(body, jnp.zeros_like(dh_t[0]), steps, reverse=True, unroll=_unroll(len(dh_t)))
     return jnp.concatenate([dhw[..., : -dn.shape[-1]], dn], axis=-1), dhw, dh_0
 

@@ -24,7 +24,7 @@ from ndigo import model as plain
 from ndigo.fast.pallas import on_gpu
 from ndigo.fast.prediction_cpu import has_columns, open_loop_block
 from ndigo.fast.prediction_gpu import has_kernels, open_loop_gradient
-from ndigo.model import Likelihood, Predictor, WorldModel, inside
+from ndigo.model import Likelihood, Predictor, WorldModel, inside, pair_weights
 from ndigo.model.likelihood import Target
 from ndigo.model.world_model import shifted
 from ndigo.types import Seen, Window
@@ -37,15 +37,19 @@ def predict(model: WorldModel, window: Window) -> tuple[Float[Array, ""], Seen]:
     if model.predictor is None:
         return plain.predict(model, window)
     z_t = model.core.encoder(window.o_t)
-    b_t = model.core.unroll(z_t, window.a_tm1, window.belief)
+    b_t = model.core.unroll(z_t, window.a_tm1, window.belief, window.is_first)
     T, K, streams = len(window.a_t), model.num_ahead, window.a_t.shape[1:]
 
     def flat(x_kt: Array) -> Array:
         return x_kt.reshape(K, T * math.prod(streams), *x_kt.shape[2 + len(streams) :])
 
-    is_inside = inside(T, K).reshape(T, K, *(1,) * len(streams))
-    per_pair = 1 / (jnp.maximum(T - jnp.arange(K), 1) * math.prod(streams))
-    weight_kt = jnp.swapaxes(is_inside * per_pair.reshape(K, *(1,) * len(streams)), 0, 1)
+    if window.is_first is None:
+        is_inside = inside(T, K).reshape(T, K, *(1,) * len(streams))
+        per_pair = 1 / (jnp.maximum(T - jnp.arange(K), 1) * math.prod(streams))
+        weight_kt = jnp.swapaxes(is_inside * per_pair.reshape(K, *(1,) * len(streams)), 0, 1)
+    else:
+        is_inside = inside(T, K, window.is_first)
+        weight_kt = jnp.swapaxes(pair_weights(T, K, window.is_first), 0, 1)
     loss, loss_kt = joint_loss(  # pyright: ignore[reportGeneralTypeIssues] - custom_vjp hides its type
         model.likelihood,
         model.predictor,

@@ -3,7 +3,7 @@
 from ndigo.model.likelihood import LIKELIHOODS, Likelihood, make_likelihood
 from ndigo.model.predictors import PREDICTORS, Predictor
 from ndigo.model.probe import Probe, discovery_loss
-from ndigo.model.world_model import WorldModel, init_world_model, inside, predict, prediction_loss
+from ndigo.model.world_model import WorldModel, init_world_model, inside, pair_weights, predict, prediction_loss
 
 __all__ = [
     "LIKELIHOODS",
@@ -16,6 +16,7 @@ __all__ = [
     "init_world_model",
     "inside",
     "make_likelihood",
+    "pair_weights",
     "predict",
     "prediction_loss",
 ]

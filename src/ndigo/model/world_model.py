@@ -31,22 +31,28 @@ class WorldModel(eqx.Module):
     def look(self, window: Window, num_ahead: int | None = None) -> Seen:
         """Beliefs after each frame of the window and, with a predictor, the table of losses, K or `num_ahead` wide."""
         z_t = self.core.encoder(window.o_t)
-        b_t = self.core.unroll(z_t, window.a_tm1, window.belief)
+        b_t = self.core.unroll(z_t, window.a_tm1, window.belief, window.is_first)
         loss_tk = None
         if self.predictor is not None:
-            loss_tk = self.losses(b_t[:-1], window.a_t, window.o_t[1:], num_ahead or self.num_ahead)
+            K = num_ahead or self.num_ahead
+            loss_tk = self.losses(b_t[:-1], window.a_t, window.o_t[1:], K, window.is_first)
         return Seen(window=window, z_t=z_t, b_t=b_t, loss_tk=loss_tk)
 
     def losses(
-        self, b_t: Float[Array, "T *B D"], a_t: Int[Array, "T *B"], o_tp1: UInt8[Array, "T *B V V C"], K: int
+        self,
+        b_t: Float[Array, "T *B D"],
+        a_t: Int[Array, "T *B"],
+        o_tp1: UInt8[Array, "T *B V V C"],
+        K: int,
+        is_first: Bool[Array, "T+1 *B"] | None = None,
     ) -> Float[Array, "T K *B C"]:
-        """L_{t+k|t} by channel; 0 where t+k lies beyond the window."""
+        """L_{t+k|t} by channel; 0 where t+k lies beyond the window, or in another episode."""
         assert self.predictor is not None
         target_kt = jax.tree.map(lambda x: shifted(x, K), self.likelihood.target(o_tp1))
         loss_kt = self.predictor.ahead(b_t, shifted(a_t, K), self.likelihood.nats, target_kt)
         loss_tk = jnp.swapaxes(loss_kt, 0, 1)
-        is_inside = inside(len(a_t), K).reshape(len(a_t), K, *(1,) * (loss_tk.ndim - 2))
-        return jnp.where(is_inside, loss_tk, 0.0)
+        is_inside = inside(len(a_t), K, is_first)
+        return jnp.where(is_inside.reshape(*is_inside.shape, *(1,) * (loss_tk.ndim - is_inside.ndim)), loss_tk, 0.0)
 
     def expect(self, b_t: Float[Array, "*B D"], a_k: Int[Array, "K *B"]) -> Float[Array, "K *B V V C"]:
         """What the model expects to see in 1..K steps: the chance that each cell is 1."""
@@ -88,12 +94,17 @@ def predict(model: WorldModel, window: Window) -> tuple[Float[Array, ""], Seen]:
     seen = model.look(window)
     if seen.loss_tk is None:
         return jnp.float32(0.0), seen
-    return prediction_loss(seen.loss_tk), eqx.tree_at(lambda s: s.loss_tk, seen, lax.stop_gradient(seen.loss_tk))
+    loss = prediction_loss(seen.loss_tk, window.is_first)
+    return loss, eqx.tree_at(lambda s: s.loss_tk, seen, lax.stop_gradient(seen.loss_tk))
 
 
-def prediction_loss(loss_tk: Float[Array, "T K *B C"]) -> Float[Array, ""]:
+def prediction_loss(
+    loss_tk: Float[Array, "T K *B C"], is_first: Bool[Array, "T+1 *B"] | None = None
+) -> Float[Array, ""]:
     """sum over k of the mean loss over the steps t that have a frame at t+k, and over the batch."""
     T, K = loss_tk.shape[:2]
+    if is_first is not None:
+        return (loss_tk.sum(axis=-1) * pair_weights(T, K, is_first)).sum()
     num_pairs = jnp.maximum(T - jnp.arange(K), 1)
     total = loss_tk.sum(axis=-1)
     per_k = total.reshape(T, K, -1).mean(axis=-1).sum(axis=0)
@@ -106,6 +117,18 @@ def shifted(x_t: Any, K: int) -> Any:
     return jnp.stack([padded[j : j + len(x_t)] for j in range(K)])
 
 
-def inside(T: int, K: int) -> Bool[Array, "T K"]:
-    """True where frame t+k, k = 1..K, belongs to a window of T steps and T+1 frames."""
-    return jnp.arange(T)[:, None] + jnp.arange(1, K + 1) <= T
+def inside(T: int, K: int, is_first: Bool[Array, "T+1 *B"] | None = None) -> Bool[Array, "T K *B"]:
+    """True where frame t+k, k = 1..K, belongs to a window of T steps and T+1 frames, and to the episode of frame t."""
+    is_inside = jnp.arange(T)[:, None] + jnp.arange(1, K + 1) <= T
+    if is_first is None:
+        return is_inside
+    episode = jnp.cumsum(is_first, axis=0)
+    is_same = jnp.swapaxes(shifted(episode[1:], K) == episode[:-1], 0, 1)
+    return is_inside.reshape(T, K, *(1,) * (is_first.ndim - 1)) & is_same
+
+
+def pair_weights(T: int, K: int, is_first: Bool[Array, "T+1 *B"]) -> Float[Array, "T K *B"]:
+    """What each pair counts in `prediction_loss`: for every k, one over the number of pairs of the whole batch."""
+    is_inside = inside(T, K, is_first)
+    num_pairs = is_inside.sum(axis=(0, *range(2, is_inside.ndim)), keepdims=True)
+    return is_inside / jnp.maximum(num_pairs, 1)

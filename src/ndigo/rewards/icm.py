@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ndigo.networks import MLP
-from ndigo.rewards.reward import IntrinsicReward
+from ndigo.rewards.reward import IntrinsicReward, mean_over_steps
 from ndigo.types import Paid
 
 NUM_HIDDEN = 256  # paper
@@ -41,7 +41,8 @@ def pay(params, memory, model, seen):
     inverse_loss = -(guess * one_hot).sum(-1)
     forecast = params.forward(jnp.concatenate([lax.stop_gradient(b_t), one_hot], axis=-1))
     r_t = ((forecast - lax.stop_gradient(seen.b_t[1:])) ** 2).sum(-1)
-    return Paid(r_t=r_t, r_tc=None, is_known=jnp.ones(r_t.shape, bool), loss=inverse_loss.mean() + r_t.mean())
+    loss = mean_over_steps(inverse_loss, seen.window) + mean_over_steps(r_t, seen.window)
+    return Paid(r_t=r_t, r_tc=None, is_known=jnp.ones(r_t.shape, bool), loss=loss)
 
 
 ICM = IntrinsicReward(name="icm", pay=pay, init=init, trains_belief=True)

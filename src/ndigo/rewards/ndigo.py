@@ -41,7 +41,10 @@ def make_ndigo(H: int) -> IntrinsicReward:
 
     def pay(params, memory, model, seen):
         r_tc = ndigo_reward(table(seen), H)
-        return paid(r_tc, is_paid(len(r_tc), H, seen.window.start))
+        if seen.window.is_first is None:
+            return paid(r_tc, is_paid(len(r_tc), H, seen.window.start))
+        here, ever = seen.window.frames_before()
+        return paid(jnp.where((here >= H)[..., None], r_tc, 0.0), (here >= H) | (ever < H))
 
     # L[t+H | t-1] is an (H+1)-step prediction.
     return IntrinsicReward(name=f"ndigo-{H}", pay=pay, num_ahead=H + 1)

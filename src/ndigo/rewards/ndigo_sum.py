@@ -20,7 +20,7 @@ It is no joint information: a still object that stays in view pays for each of t
 from __future__ import annotations
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ndigo.errors import NdigoError
 from ndigo.rewards.reward import IntrinsicReward, paid, table
@@ -37,12 +37,25 @@ def ndigo_sum_reward(loss_tk: Float[Array, "T K ..."], K: int) -> Float[Array, "
     return jnp.concatenate([from_first, from_later]) - ahead(loss_tk, 1)
 
 
+def ndigo_sum_of_stream(loss_tk: Float[Array, "T K *B C"], K: int, here: Int[Array, "T *B"]) -> Float[Array, "T *B C"]:
+    """r_t = L[t+1 | t+1-k] - L[t+1 | t],  k = min(K, here + 1), where `here` frames of its episode precede frame t."""
+    k_t = jnp.minimum(K, here + 1)
+    guess = jnp.zeros_like(loss_tk[:, 0])
+    for k in range(1, min(K, len(loss_tk)) + 1):
+        k_before = jnp.concatenate([jnp.zeros_like(loss_tk[: k - 1, 0]), ahead(loss_tk, k)[: len(loss_tk) - k + 1]])
+        guess = jnp.where((k_t == k)[..., None], k_before, guess)  # k_before[t] = L[t+1 | t+1-k]
+    return guess - ahead(loss_tk, 1)
+
+
 def make_ndigo_sum(K: int = NUM_AHEAD) -> IntrinsicReward:
     """The sum over H = 1 .. K-1."""
     if K < 2:
         raise NdigoError(f"ndigo-sum over predictions up to {K} ahead: it takes the difference of two, so at least 2")
 
     def pay(params, memory, model, seen):
+        if seen.window.is_first is not None:
+            here, ever = seen.window.frames_before()
+            return paid(ndigo_sum_of_stream(table(seen), K, here), (here >= K - 1) | (here == ever))
         r_tc = ndigo_sum_reward(table(seen), K)
         start = seen.window.start
         t = jnp.arange(len(r_tc)).reshape(-1, *(1,) * start.ndim)

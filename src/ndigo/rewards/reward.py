@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ndigo.errors import NdigoError
-from ndigo.types import Paid, Seen
+from ndigo.types import Paid, Seen, Window
 
 
 def _nothing(*_: Any) -> None:
@@ -52,6 +52,26 @@ class IntrinsicReward:
         """True where it may be paid on any table of losses: it has no networks, memory or stored pay of its own."""
         has_more = self.init is not _nothing or self.remember is not _nothing or self.on_episode is not None
         return not (has_more or self.trains_belief)
+
+    def pay_steps(self, params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
+        """What `pay` makes of the window's steps; between two episodes of a stream is none to be paid."""
+        found, window = self.pay(params, memory, model, seen), seen.window
+        if window.is_first is None:
+            return found
+        is_step = window.is_step
+        return Paid(
+            r_t=jnp.where(is_step, found.r_t, 0.0),
+            r_tc=None if found.r_tc is None else jnp.where(is_step[..., None], found.r_tc, 0.0),
+            is_known=found.is_known & is_step,
+            loss=found.loss,
+        )
+
+
+def mean_over_steps(x_t: Float[Array, "T *B"], window: Window) -> Float[Array, ""]:
+    """The mean over a window's steps, for a reward's own loss."""
+    if window.is_first is None:
+        return x_t.mean()
+    return jnp.where(window.is_step, x_t, 0.0).sum() / jnp.maximum(window.is_step.sum(), 1)
 
 
 def paid(r_tc: Float[Array, "T *B C"], is_known: Bool[Array, "T *B"] | None = None) -> Paid:

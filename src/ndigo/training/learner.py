@@ -109,9 +109,9 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
         model_loss, seen = by.predict(params.model, window)
         if reward.needs_float32 and config.precision != "float32":
             paying, memory = exact
-            paid = reward.pay(paying.reward, memory, paying.model, paying.model.look(window, reward.num_ahead))
+            paid = reward.pay_steps(paying.reward, memory, paying.model, paying.model.look(window, reward.num_ahead))
         else:
-            paid = reward.pay(params.reward, memory, params.model, seen)
+            paid = reward.pay_steps(params.reward, memory, params.model, seen)
         agent_loss = jnp.float32(0.0)
         if not reward.acts_at_random:
             # Behind the barrier they are other frames: XLA would join the products of both networks' first layers
@@ -201,8 +201,13 @@ def paid_numbers(seen: Seen, paid: Paid, num_channels: int) -> dict[str, Array]:
     over = tuple(range(paid.r_t.ndim))
     weight = paid.is_known / jnp.maximum(paid.is_known.sum(), 1)
     no_split = jnp.zeros(num_channels)
+    model_loss_c = no_split if seen.loss_tk is None else seen.loss_tk[:, 0].mean(axis=over)
+    if seen.window.is_first is not None:
+        model_loss_c = model_loss_c / jnp.maximum(
+            seen.window.is_step.mean(), 1e-9
+        )  # between two episodes the table is 0
     return {
-        "model_loss_c": no_split if seen.loss_tk is None else seen.loss_tk[:, 0].mean(axis=over),
+        "model_loss_c": model_loss_c,
         "reward": (paid.r_t * weight).sum(),
         "reward_c": no_split if paid.r_tc is None else (paid.r_tc * weight[..., None]).sum(axis=over),
         "reward_loss": paid.loss,
