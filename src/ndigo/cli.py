@@ -98,7 +98,8 @@ def _run(argv: list[str], is_command: bool) -> int:
         options = importlib.import_module("ndigo.terminal.options")
         # A command whose defaults depend on its words (a preset) says so with a function of them.
         default = command.defaults(argv[1:]) if hasattr(command, "defaults") else None
-        return command.run(options.read(command.Arguments, f"ndigo {argv[0]}", argv[1:], default)) or 0
+        groups = getattr(command, "GROUPS", None)  # of options, where --help shows but the first
+        return command.run(options.read(command.Arguments, f"ndigo {argv[0]}", argv[1:], default, groups)) or 0
     return 0
 
 

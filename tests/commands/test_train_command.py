@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 
 import pytest
@@ -96,13 +97,14 @@ def test_a_bad_file_of_settings_gets_one_line(text, words, message, tmp_path, mo
 def test_help_shows_the_presets_values_as_defaults(name, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     with pytest.raises(SystemExit, match="0"):
-        main(["train", "--preset", name, "--help"])
-    page = " ".join(capsys.readouterr().out.replace("│", " ").split())
+        main(["train", "--preset", name, "--help-all"])
+    page = re.sub(r"\n {10,}", " ", capsys.readouterr().out)  # a line for each option
     for field in dataclasses.fields(ndigo.Config):
-        if field.name != "world":
-            flag = f"--{field.name.strip('_').replace('_', '-')} "
-            shown = page.split(flag, 1)[1].split("(default: ", 1)[1].split(")", 1)[0]
-            assert shown == str(getattr(ndigo.PRESETS[name], field.name)), field.name
+        value = getattr(ndigo.PRESETS[name], field.name)
+        if field.name != "world" and value is not None and not isinstance(value, bool):
+            flag = f"--{field.name.strip('_').replace('_', '-')}"
+            (shown,) = re.findall(rf"^  {flag} .*\[(.*)\]$", page, re.MULTILINE)
+            assert shown == value if isinstance(value, str) else float(shown) == pytest.approx(value), field.name
 
 
 def test_a_dry_run_prints_settings_and_sizes_and_leaves_nothing(tmp_path, monkeypatch, capsys):
@@ -161,3 +163,12 @@ def test_a_folder_that_holds_a_run_is_not_trained_over(finished, capsys):
 def test_a_world_of_ones_own_without_a_map_cannot_be_drawn_and_says_so(command, capsys):
     assert main([command, WORLD]) == 2
     assert capsys.readouterr().err.startswith("ndigo: world 'three_doors' has no map to draw")
+
+
+def test_a_dry_run_as_json_has_the_settings_and_what_they_come_to(capsys):
+    assert main(["train", "exp1", "--preset=paper", "--batch", "7", "--dry-run", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert ndigo.Config(**told["settings"]) == dataclasses.replace(ndigo.PRESETS["paper"], batch=7)
+    # One episode of 400 steps for each of 100 actors and every 100 learner steps.
+    assert told["sizes"]["world steps, a seed"] == 100_000 // 100 * 100 * 400
+    assert error(["exp1", "--json"], capsys).startswith("--json belongs to --dry-run")

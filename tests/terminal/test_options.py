@@ -9,7 +9,7 @@ import pytest
 import tyro
 
 from ndigo.errors import NdigoError
-from ndigo.terminal.options import read, within
+from ndigo.terminal.options import read, unknown_option, within
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,17 @@ def test_words_fill_the_dataclass():
 @pytest.mark.parametrize("words", ["a --num-episode 3", "--num-episode=3 a", "--num-episode 3"])
 def test_an_unknown_option_gets_the_known_ones_and_the_nearest(words):
     message = mistake(words)
-    assert message.startswith("unknown option '--num-episode'; known: --help, ")
-    assert message.endswith("(nearest: --num-episodes)")
+    assert message.startswith("unknown option '--num-episode'; nearest: --num-episodes; known: --help, ")
     assert "--learner.learning-rate" in message
+
+
+@pytest.mark.parametrize(
+    ("flag", "meant"), [("--lr", "--model-rate, --agent-rate, --probe-rate"), ("--batch_size", "--batch")]
+)
+def test_an_option_of_other_libraries_is_told_by_its_name_here(flag, meant):
+    known = ["--log", "--model-rate", "--agent-rate", "--probe-rate", "--batch"]
+    assert str(unknown_option(flag, known)).startswith(f"unknown option '{flag}'; nearest: {meant}; known: ")
+    assert "nearest: --log; " in str(unknown_option(flag, ["--log"])) or flag != "--lr"  # where there is no rate
 
 
 def test_a_short_option_that_does_not_exist_is_unknown_too():

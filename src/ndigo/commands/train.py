@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import signal
 from collections.abc import Sequence
@@ -57,11 +58,42 @@ class Arguments:
     """Also log to tensorboard, wandb, or both: tensorboard,wandb."""
     dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print the settings and sizes, and train nothing."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """With --dry-run: print them as JSON, and nothing else."""
     trust: Trust = ()
     """Run this module of yours where a resumed run, or the file of --config, names MODULE:NAME of it; may be given
     again."""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
     """Every field of `ndigo.Config`, with the preset's value."""
+
+
+EVERYDAY = "preset reward minutes learner_steps seeds seed out resume config log dry_run json trust"
+GROUPS = {
+    "everyday": EVERYDAY.split(),
+    "the model": [
+        "predictor",
+        "likelihood",
+        "num_ahead",
+        "belief_size",
+        "num_filters",
+        "num_features",
+        "predictor_hidden",
+    ],
+    "the agent and the probe": ["head_hidden", "probe_hidden", "gamma", "lambda_", "target_period", "probe_stride"],
+    "learning": [
+        "model_rate",
+        "agent_rate",
+        "probe_rate",
+        "last_rate",
+        "last_model_rate",
+        "batch",
+        "window",
+        "precision",
+        "plain",
+    ],
+    "acting and replay": ["actors", "first_epsilon", "last_epsilon", "longest_stretch", "replay_steps"],
+    "rhythm": ["updates_per_round", "rounds_per_chunk", "chunks_per_evaluation", "evaluation_episodes"],
+}
 
 
 def defaults(words: Sequence[str]) -> Arguments:
@@ -94,6 +126,8 @@ def _named(words: Sequence[str], option: str) -> str | None:
 
 def run(args: Arguments) -> int:
     check_minutes(args.minutes)
+    if args.json and not args.dry_run:
+        raise NdigoError("--json belongs to --dry-run; a run's numbers are in its metrics.jsonl")
     logs = [name for name in args.log.split(",") if name]
     if args.resume is not None:
         _refuse_changes(args)
@@ -108,8 +142,11 @@ def run(args: Arguments) -> int:
         if args.dry_run:
             config = Config(**changes)
             sizes = _sizes(config)
-            print(_opening(config, _basis(args)))
-            plain_console().print(sizes)
+            if args.json:
+                print(json.dumps({"settings": dataclasses.asdict(config), "sizes": sizes}, indent=1))
+            else:
+                print(_opening(config, _basis(args)))
+                plain_console().print(_table(config, sizes))
             return 0
         begun = create_run(**changes, preset=preset, out=args.out, logs=logs)
         print(_opening(begun.config, f"{_basis(args)}, in {begun.path}"), flush=True)
@@ -163,23 +200,33 @@ def _refuse_changes(args: Arguments) -> None:
         raise NdigoError(f"--resume continues a run as it is: {flag.strip('_')} cannot be given with it")
 
 
-def _sizes(config: Config) -> Table:
-    """Every setting, then what they come to."""
+def _sizes(config: Config) -> dict[str, int]:
+    """What the settings come to: parameters and world steps per seed, bytes, learner steps."""
     world, reward = as_world(config.world), as_reward(config.reward)
     check_records(config, world, reward)
     state = jax.eval_shape(make_trainer(config, world, reward).init, jax.random.key(0))
     params = state.learner.params
+    parameters = {
+        f"parameters of {name}, a seed": _count(getattr(params, name)) // config.seeds
+        for name in ("model", "agent", "reward", "probe")
+    }
+    rounds = -(-config.learner_steps // config.updates_per_round)
+    return parameters | {
+        "replay": num_bytes(state.rows),
+        "checkpoint": num_bytes(state),
+        "world steps, a seed": rounds * config.actors * world.num_steps,
+        "learner steps between checkpoints": config.updates_per_chunk,
+    }
+
+
+def _table(config: Config, sizes: dict[str, int]) -> Table:
+    """Every setting, then what they come to."""
     table = Table("setting", "value", box=box.SIMPLE_HEAD, pad_edge=False)
     for name, value in dataclasses.asdict(config).items():
         table.add_row(name, f"{value:,}" if isinstance(value, int) else f"{value}")
     table.add_section()
-    for name in ("model", "agent", "reward", "probe"):
-        table.add_row(f"parameters of {name}, a seed", f"{_count(getattr(params, name)) // config.seeds:,}")
-    table.add_row("replay", f"{num_bytes(state.rows) / 1e6:,.1f} MB")
-    table.add_row("checkpoint", f"{num_bytes(state) / 1e6:,.1f} MB")
-    rounds = -(-config.learner_steps // config.updates_per_round)
-    table.add_row("world steps, a seed", f"{rounds * config.actors * world.num_steps:,}")
-    table.add_row("learner steps between checkpoints", f"{config.updates_per_chunk:,}")
+    for name, size in sizes.items():
+        table.add_row(name, f"{size / 1e6:,.1f} MB" if name in ("replay", "checkpoint") else f"{size:,}")
     return table
 
 

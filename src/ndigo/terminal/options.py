@@ -10,17 +10,35 @@ import contextlib
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Annotated, TypeVar
 
 import tyro
 
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.terminal.help import Groups, help_page, options_of
 
 T = TypeVar("T")
 
 # An option of every command that opens a run or an agent, each of which may be anybody's.
 Trust = Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="MODULE")]
+
+# What other libraries call an option, and what it is here.
+RATES = ("--model-rate", "--agent-rate", "--probe-rate")
+ELSEWHERE: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(("lr", "learning-rate", "rate"), RATES),
+    **dict.fromkeys(
+        ("steps", "total-steps", "total-timesteps", "timesteps", "iterations", "epochs"), ("--learner-steps",)
+    ),
+    "batch-size": ("--batch",),
+    "num-envs": ("--actors",),
+    "num-seeds": ("--seeds",),
+    **dict.fromkeys(("output", "output-dir", "logdir", "save"), ("--out",)),
+    **dict.fromkeys(("device", "gpu", "cpu", "cuda"), ("--preset",)),
+    **dict.fromkeys(("wandb", "tensorboard", "track"), ("--log",)),
+    "buffer-size": ("--replay-steps",),
+}
 
 FLAG = re.compile(r"(?<![\w-])--?[a-zA-Z][\w.-]*")
 BAD_CHOICE = re.compile(
@@ -29,11 +47,17 @@ BAD_CHOICE = re.compile(
 BAD_VALUE = re.compile(r"Error parsing (?P<flag>\S+):.*[:,] (?P<value>'.*')")
 
 
-def read(arguments: type[T], prog: str, words: Sequence[str], default: T | None = None) -> T:
-    """The dataclass `arguments`, filled from the words of the command line, else from `default`."""
-    if "-h" in words or "--help" in words:
-        return _parse(arguments, prog, words, default)  # prints the help and exits
-    _check_flags(words, arguments, prog)
+def read(
+    arguments: type[T], prog: str, words: Sequence[str], default: T | None = None, groups: Groups | None = None
+) -> T:
+    """The dataclass `arguments`, filled from the words of the command line, else from `default`.
+
+    Asked for help, prints the page and exits; of `groups` of options --help has the first, --help-all every one.
+    """
+    if {"-h", "--help", "--help-all"} & {*words}:
+        print(help_page(arguments, prog, default, groups or {}, is_whole="--help-all" in words))
+        raise SystemExit(0)
+    _check_flags(words, arguments)
     box = io.StringIO()
     try:
         with _unwrapped(), contextlib.redirect_stderr(box):
@@ -54,18 +78,21 @@ def _parse(arguments: type[T], prog: str, words: Sequence[str], default: T | Non
     return tyro.cli(arguments, prog=prog, args=words, default=default)
 
 
-def _check_flags(words: Sequence[str], arguments: type, prog: str) -> None:
+def _check_flags(words: Sequence[str], arguments: type) -> None:
     """tyro complains of a missing name before an unknown option, and never lists the known ones."""
-    given = [match[0] for word in words if (match := FLAG.match(word))]
-    if not given:
-        return
-    page = io.StringIO()
-    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(page):
-        _parse(arguments, prog, ["--help"])
-    known = set(FLAG.findall(page.getvalue()))
-    for flag in given:
+    known = {flag for option in options_of(arguments) for flag in option.flags} | {"--help", "--help-all"}
+    for flag in (match[0] for word in words if (match := FLAG.match(word))):
         if flag.replace("_", "-") not in known:
-            raise unknown_name("option", flag, (f for f in known if f.startswith("--")))
+            raise unknown_option(flag, known)
+
+
+def unknown_option(flag: str, known: Iterable[str]) -> NdigoError:
+    """The error for an option that does not exist: first the nearest, or what others call so, then all there are."""
+    names = sorted(known)
+    meant = [name for name in ELSEWHERE.get(flag.strip("-").replace("_", "-"), ()) if name in names]
+    nearest = meant or get_close_matches(flag, names, n=1, cutoff=0.4)
+    hint = f"nearest: {', '.join(nearest)}; " if nearest else ""
+    return NdigoError(f"unknown option {flag!r}; {hint}known: {', '.join(names)}")
 
 
 def _one_line(box: str, prog: str) -> NdigoError:
