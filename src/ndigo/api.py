@@ -167,10 +167,18 @@ def load_trained(
     """The networks of all seeds of a run folder, or of the one seed of an agent file."""
     keep_compiled_programs()
     path = Path(path)
+    if path.is_dir() and not (path / "config.json").exists() and (inside := agents_in(path)):
+        names = ", ".join(found.name for found in inside)
+        raise NdigoError(f"{path} is a folder of {len(inside)} runs or agents; name one, as {inside[0]}: {names}")
     if path.is_dir():
         return open_run(path, world=world, reward=reward, trust=trust).trained()
     config = config_of(load_agent(path)[0], path)
     return from_file(path, config, *_records(config, world, reward, trust))
+
+
+def agents_in(folder: Path) -> list[Path]:
+    """The agents' files and runs that lie in a folder, sorted by name."""
+    return sorted({*folder.glob("*.safetensors"), *(config.parent for config in folder.glob("*/config.json"))})
 
 
 def _records(
@@ -217,7 +225,10 @@ def file_name(name: str) -> str:
 
 def config_of(settings: dict[str, Any], path: str | Path) -> Config:
     """The settings as they were written; an error where they are another version's."""
-    try:
-        return Config(**settings["config"])
-    except (KeyError, TypeError) as error:
-        raise NdigoError(f"{path} was written by another version: its settings do not fit ({error})") from None
+    config = settings["config"]
+    known = {field.name for field in dataclasses.fields(Config)}
+    if unknown := sorted(set(config) - known):
+        raise NdigoError(
+            f"{path} was written by another version: its settings do not fit (unknown: {', '.join(unknown)})"
+        )
+    return Config(**config)

@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import errno
 import os
+import re
 import sys
 import sysconfig
 import traceback
@@ -70,9 +71,9 @@ def explained(error: Exception) -> NdigoError | None:
     if isinstance(error, NdigoError):
         return error
     if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
-        return FailedError(
-            f"out of memory ({first_line(error)}); lower replay_steps, actors, batch, seeds or the number of episodes"
-        )
+        asked = re.search(r"allocat\w* ([\d.]+ ?\w+)", str(error))
+        much = f": {asked[1]} more were needed" if asked else ""
+        return FailedError(f"out of memory{much}; lower replay_steps, actors, batch, seeds or the number of episodes")
     if isinstance(error, OSError) and (error.filename is not None or error.errno in DISK_ERRORS):
         kind = FailedError if error.errno in DISK_ERRORS else NdigoError
         where = "the output" if error.filename is None else os.fsdecode(error.filename)

@@ -152,7 +152,7 @@ def test_what_the_device_cannot_hold_is_refused_before_it_is_asked_for():
             FailedError,
             "lower",
         ),
-        (MemoryError("Unable to allocate 7 TiB"), FailedError, "out of memory (MemoryError: Unable to allocate 7 TiB)"),
+        (MemoryError("Unable to allocate 7 TiB"), FailedError, "out of memory: 7 TiB more were needed; lower"),
         (OSError(errno.ENOSPC, "No space left on device", "a/b"), FailedError, "a/b: No space left on device"),
         (OSError(errno.EACCES, "Permission denied", b"a/b"), NdigoError, "a/b: Permission denied"),
     ],

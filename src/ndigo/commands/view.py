@@ -15,7 +15,7 @@ from typing import Annotated
 import tyro
 
 from ndigo.agents.agent import Agent
-from ndigo.api import config_of, load_trained
+from ndigo.api import agents_in, config_of, load_trained
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.rewards import IntrinsicReward, make_reward
@@ -137,9 +137,8 @@ def find(path: Path, trust: Sequence[str]) -> list[Found]:
         raise NdigoError(f"{path} does not exist; name a run's folder, an agent's file or a recording (.npz)")
     if path.is_file() or (path / "config.json").exists():
         return [describe(path, trust)]
-    inside = sorted({*path.glob("*.safetensors"), *(config.parent for config in path.glob("*/config.json"))})
     found = []
-    for member in inside:
+    for member in agents_in(path):
         try:
             found.append(describe(member, trust))
         except (NdigoError, OSError) as error:

@@ -139,8 +139,10 @@ def load_row(path: Path) -> RowFolder:
         raise NdigoError(f"{path} is no row, or damaged ({name}: {error.strerror or error})") from None
     except NdigoError:
         raise
-    except (ValueError, KeyError, EOFError, zlib.error) as error:
+    except BrokenSealError as error:
         raise NdigoError(f"row {path} is damaged ({error})") from None
+    except (ValueError, KeyError, EOFError, zlib.error):
+        raise NdigoError(f"row {path} is damaged (its files do not hold what a row's do)") from None
     if not metrics:
         raise NdigoError(f"row {path} is damaged: it has no line of metrics")
     final = Part({"evaluation": result["evaluation"]}, str(path))

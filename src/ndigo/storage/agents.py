@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -36,15 +37,17 @@ def save_agent(path: Path, arrays: dict[str, np.ndarray], settings: dict[str, An
 def load_agent(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Settings and float32 arrays of an agent file."""
     if not path.exists():
-        raise NdigoError(f"{path} does not exist; name a run's folder or an agent's file")
+        raise NdigoError(f"{path} does not exist; name a run's folder or an agent's file{nearest_beside(path)}")
     if not path.is_file():
         raise NdigoError(f"{path} is no file; name a run's folder or an agent's file")
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}
             half = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-    except (OSError, safetensors.SafetensorError) as error:
-        raise NdigoError(f"{path} cannot be read as an agent: {error}") from None
+    except OSError as error:
+        raise NdigoError(f"{path} cannot be read: {error.strerror or 'the disk refuses'}") from None
+    except safetensors.SafetensorError:
+        raise NdigoError(f"{path} cannot be read as an agent: it is no safetensors file, or a damaged one") from None
     if "ndigo" not in header:
         raise NdigoError(f"{path} is a safetensors file, but not an agent of this library")
     if header.get("sha256") != _digest(header["ndigo"], half):
@@ -52,6 +55,13 @@ def load_agent(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     refuse_non_finite(half, str(path))
     full = {k: v.astype(np.float32) if v.dtype == np.float16 else v for k, v in half.items()}
     return check_settings(read_json(header["ndigo"], str(path)), str(path)), full
+
+
+def nearest_beside(path: Path) -> str:
+    """` (nearest: results/agents/exp1-ndigo-4.safetensors)`: what lies where the name was looked for, if alike."""
+    names = [beside.name for beside in path.parent.iterdir()] if path.parent.is_dir() else []
+    nearest = difflib.get_close_matches(path.name, names, n=1)
+    return f" (nearest: {path.with_name(nearest[0])})" if nearest else ""
 
 
 def refuse_non_finite(arrays: Mapping[str, np.ndarray], source: str) -> None:

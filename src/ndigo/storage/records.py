@@ -67,7 +67,9 @@ def read_json(data: bytes | str, source: str) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise NdigoError(f"{source} is damaged ({error}); it cannot be read") from None
+        line = getattr(error, "lineno", None)
+        where = "" if line is None else f" from line {line}, column {getattr(error, 'colno', 1)} on"
+        raise NdigoError(f"{source} is damaged (it is no JSON{where}); it cannot be read") from None
 
 
 def check_settings(settings: Any, source: str) -> Part:
