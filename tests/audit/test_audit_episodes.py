@@ -203,7 +203,9 @@ def test_command_prints_tables_verdict_and_json_and_draws_the_figure(trained, tm
     assert main(words) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.split("figure:")[0].splitlines()[2:])) <= 80  # below the line that names the file
-    assert " ".join(told["verdict"].split()) in " ".join(out.split())
+    conclusion = out[: out.index("reward, nats per episode")]  # before every table
+    assert " ".join(told["verdict"].split()) in " ".join(conclusion.split())
+    assert all(f"{column}:" in out for column in ("learned", "perfect model", "bias", "by definition", "lost"))
     assert out.endswith(f"figure: {tmp_path}/figures/a.png\n")
 
 

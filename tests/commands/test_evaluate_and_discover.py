@@ -13,6 +13,7 @@ from tiny_runs import TINY
 import ndigo
 from ndigo.cli import main
 from ndigo.commands.discover import closing
+from ndigo.paper.conclusion import conclusion
 from ndigo.paper.experiments import find_experiment
 from ndigo.report.statistics import Estimate
 from ndigo.report.tables import Line
@@ -71,9 +72,10 @@ def test_discover_shows_the_shipped_agent_first_and_then_trains_one(exp1_run, tm
     out = capsys.readouterr().out
     shipped, trained = out.split("Now one is trained here, from scratch.")
     assert "results/agents/exp1-ndigo-4.safetensors, one seed" in shipped
-    for part, label in ((shipped, "ndigo-4, shipped"), (trained, "ndigo-4, yours")):
+    for part, label in ((shipped, "shipped"), (trained, "yours")):
         labels = re.findall(r"^  (\S.*?)  +[\d.]+", part, re.MULTILINE)
         assert labels == ["random walker", label, "paper: random", "paper: ndigo-4"] * 2
+    assert trained.index("In 1e-05 min it") < trained.index("random walker  ")  # the conclusion before its table
     assert re.search(
         r"^In 1e-05 min it did not yet learn to find fixed: seen in \d+% of episodes, first at", trained, re.M
     )
@@ -83,6 +85,39 @@ def test_discover_shows_the_shipped_agent_first_and_then_trains_one(exp1_run, tm
     assert "curves: run/curves.png" in trained
     assert (tmp_path / "run" / "curves.png").stat().st_size > 10_000
     assert trained.endswith("to go on: ndigo train --resume run\n")
+
+
+def test_a_conclusion_stands_before_the_table_and_tells_its_means(exp1_run, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["evaluate", str(exp1_run.path), "--episodes", "5"]) == 0
+    out = capsys.readouterr().out
+    said = " ".join(out[: out.index("visits")].split())
+    told = re.findall(r"(\d+)% of episodes, first at step (\d+), and known to ([\d.]+) nats", said)
+    ((seen, first, loss),) = told
+    result = exp1_run.evaluate(5)
+    expected = [np.asarray(x)[0, :, 0].mean() for x in (result.frequency, result.first_visit, result.discovery_loss)]
+    assert float(seen) == pytest.approx(100 * expected[0], abs=0.51)
+    assert float(first) == pytest.approx(expected[1], abs=0.51)
+    assert float(loss) == pytest.approx(expected[2], abs=0.006)
+    table = out[out.index("visits") :]
+    assert max(map(len, table.splitlines())) <= 80
+    assert "…" not in table
+
+
+@pytest.mark.parametrize(("loss", "verb"), [(1.9, "discovers"), (2.0, "does not discover")])
+def test_discovered_is_what_is_known_better_than_half_of_its_room(loss, verb):
+    """Experiment 1's room has 48 cells: half of ln 48 is 1.94 nats."""
+    line = agent_row(Estimate(20, 19, 21), 99, loss)
+    assert conclusion(line, find_experiment("exp1")).startswith(f" {verb} fixed: seen in 99% of episodes")
+
+
+def test_a_folder_of_agents_is_answered_with_their_names(exp1_run, tmp_path, capsys):
+    for name in ("a.safetensors", "b.safetensors"):
+        exp1_run.export_agent(tmp_path / name)
+    assert main(["evaluate", str(tmp_path)]) == 2
+    err = capsys.readouterr().err
+    assert f"{tmp_path} is a folder of 2 runs or agents; name one" in err
+    assert err.endswith("a.safetensors, b.safetensors\n")
 
 
 def agent_row(first: Estimate, share: float, loss: float) -> Line:
@@ -108,6 +143,11 @@ def test_discover_closes_with_what_was_learned_and_how_it_compares():
     ("words", "message"),
     [
         (["evaluate", "nowhere"], "nowhere does not exist; name a run's folder or an agent's file"),
+        (["evaluate", "notes.txt"], "notes.txt cannot be read as an agent: it is no safetensors file, or a damaged"),
+        (
+            ["evaluate", "note.txt"],
+            "note.txt does not exist; name a run's folder or an agent's file (nearest: notes.txt)",
+        ),
         (["evaluate", "."], ". is not a run: it has no config.json"),
         (["evaluate", "nowhere", "--episodes", "0"], "--episodes 0: must be from 1 to"),
         (["discover", "--experiment", "exp9"], "unknown experiment 'exp9'"),
@@ -116,6 +156,7 @@ def test_discover_closes_with_what_was_learned_and_how_it_compares():
 )
 def test_bad_input_gets_one_line_and_code_2(words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("not an agent, but long enough to have a header")
     assert main(words) == 2
     out, err = capsys.readouterr()
     assert out == ""

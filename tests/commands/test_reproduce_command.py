@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 
 import custom_world
@@ -83,6 +84,13 @@ def test_a_row_is_paused_resumed_kept_and_compared(small_recipe, tmp_path, capsy
 
     assert main(["reproduce", "--list", "--rows", "rows", "--runs", "runs"]) == 0
     assert "1 of 36 rows done" in capsys.readouterr().out
+    assert main(["reproduce", "--list", "--rows", "rows", "--runs", "runs", "--json"]) == 0
+    states = {state["row"]: state for state in json.loads(capsys.readouterr().out)["states"]}
+    assert len(states) == 36
+    assert states["exp1-ndigo-1"]["minutes"] == pytest.approx(row.result["seconds"] / 60)
+    assert {name for name, state in states.items() if state["state"] == "done"} == {"exp1-ndigo-1"}
+    assert main(["reproduce", "--list", "--rows", "nowhere"]) == 0
+    assert "no row is done: there is no folder nowhere here" in capsys.readouterr().out
 
     # A recipe that changed since has no part in the run that was begun, nor in the row.
     ndigo.PRESETS["gpu"] = dataclasses.replace(SMALL, gamma=0.9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 
@@ -108,6 +109,15 @@ def test_an_engine_whose_extra_is_missing_says_how_to_install_it(engine, package
     assert main(["sweep", "sweep.toml", "--on", engine]) == 2
     assert capsys.readouterr().err == f"ndigo: --on {engine} needs {package}: pip install 'ndigo[{engine}]'\n"
     assert list(file.parent.iterdir()) == [file]
+
+
+def test_status_as_json_has_every_row(file, capsys):
+    assert main(["sweep", "status", str(file), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert main(["sweep", "status", str(file)]) == 0
+    table = capsys.readouterr().out
+    assert rows
+    assert all(row["row"] in table and (row["state"], row["step"]) == ("waiting", 0) for row in rows)
 
 
 def test_a_dry_run_lists_the_rows_and_trains_nothing(file, capsys):

@@ -1,5 +1,6 @@
 """`ndigo walk`: the statistics table and the film."""
 
+import json
 import re
 
 import numpy as np
@@ -84,3 +85,12 @@ def test_bad_input_gets_one_line_and_code_2(words, message, capsys):
     assert out == ""
     assert err.count("\n") == 1
     assert err.startswith(f"ndigo: {message}")
+
+
+def test_numbers_as_json_are_those_of_the_table(capsys):
+    assert main(["walk", "exp1", "--episodes", "20", "--seconds", "0"]) == 0
+    table = capsys.readouterr().out
+    assert main(["walk", "exp1", "--episodes", "20", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["random walker"]["exp1"]
+    mean, error = told["visits"]["fixed"]
+    assert f" {mean:.1f} ± {error:.1f} " in table

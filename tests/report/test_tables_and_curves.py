@@ -39,6 +39,10 @@ def test_a_run_stands_beside_the_papers_row_by_its_last_evaluation(tmp_path, cap
     assert table["noise", "ndigo-4"] == ["411 (410-412)", "51.0 (50-52)", "50.0", "4.11 (4.10-4.12)"]
     assert table["fixed", "paper: ndigo-4"] == ["300.4 ± 22.2", "40.8 ± 9.7", "-", "-"]
     assert table["noise", "paper: ndigo-4"] == ["1.4 ± 1.2", "330.7 ± 47.4", "-", "-"]
+    assert max(map(len, out[out.index("visits") : out.index("curves:")].splitlines())) <= 80
+    assert main(["report", str(run), "--json"]) == 0
+    (line,) = json.loads(capsys.readouterr().out)["exp1"]
+    assert line["visits"]["fixed"] == {"mean": 401, "low": 400, "high": 402}
 
 
 def test_reference_agents_stand_under_a_line_for_the_objects_they_say_something_of(tmp_path, monkeypatch, capsys):

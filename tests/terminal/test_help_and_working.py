@@ -52,8 +52,8 @@ def test_training_shows_its_everyday_options_first_and_the_rest_when_asked(capsy
     assert not {"--probe-stride", "--lambda"} & printed(short)
     assert long.index("\neveryday\n") < long.index("\nthe model\n") < long.index("\nrhythm\n")
     assert "\nothers\n" not in long  # every option has its group
-    more = int(re.search(r"All options: (\d+) more", short)[1])
-    assert more == len(printed(long) - printed(short))
+    (more,) = re.findall(r"All options: (\d+) more", short)
+    assert int(more) == len(printed(long) - printed(short))
 
 
 def test_a_page_shows_the_defaults_of_the_preset_that_is_named(capsys):

@@ -54,10 +54,11 @@ def judge_policy(
     agents: Sequence[Params] | None,
     key: Array,
     num_episodes: int,
+    on_done: Callable[[], None] = lambda: None,
 ) -> AuditedEpisode:
     """Episodes of a policy under each agent (or under none), every field [agents, episodes, S, ...].
 
-    `reward` is any that reads the table of losses and nothing else.
+    `reward` is any that reads the table of losses and nothing else; `on_done` hears of every agent that is judged.
     """
     judge = _judge(world, reward)
     keys = jax.random.split(key, num_episodes)
@@ -66,11 +67,16 @@ def judge_policy(
     def run(agent: Params | None) -> AuditedEpisode:
         return lax.map(lambda key: judge(agent, rollout(world, policy(agent), key)), keys, batch_size=AT_ONCE)
 
-    return _stacked([jax.device_get(run(agent)) for agent in agents or [None]])
+    return _stacked([_fetched(run(agent), on_done) for agent in agents or [None]])
 
 
 def judge_seekers(
-    world: World, reward: IntrinsicReward, agents: Sequence[Params] | None, key: Array, num_episodes: int
+    world: World,
+    reward: IntrinsicReward,
+    agents: Sequence[Params] | None,
+    key: Array,
+    num_episodes: int,
+    on_done: Callable[[], None] = lambda: None,
 ) -> dict[str, AuditedEpisode]:
     """For each object, episodes that go and look for it, whoever the agent is: what each object has to offer."""
     judge = _judge(world, reward)
@@ -85,7 +91,13 @@ def judge_seekers(
     found = {}
     for name in world.objects:
         plan = plan_of(world, name)
-        found[name] = _stacked([jax.device_get(run(agent, plan)) for agent in agents or [None]])
+        found[name] = _stacked([_fetched(run(agent, plan), on_done) for agent in agents or [None]])
+    return found
+
+
+def _fetched(judged: AuditedEpisode, on_done: Callable[[], None]) -> AuditedEpisode:
+    found = jax.device_get(judged)
+    on_done()
     return found
 
 

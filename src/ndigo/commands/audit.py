@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -30,6 +31,7 @@ from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage.run_folder import make_folder
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
+from ndigo.terminal.working import working
 from ndigo.training.trained import Trained
 from ndigo.types import Policy
 from ndigo.watching.snapshots import check_figure
@@ -78,8 +80,11 @@ def run(args: Arguments) -> None:
         refuse_short_sight(agents[0], reward)
     key_own, key_seek = jax.random.split(jax.random.key(args.seed))
     policy = policy_of(args.policy, world, trained)
-    judged = judge_policy(world, reward, policy, agents, key_own, args.episodes)
-    seekers = judge_seekers(world, reward, agents, key_seek, min(SEEKERS, args.episodes))
+    parts = count(1)
+    with working("judging episodes (compiling first)", len(agents or [None]) * (1 + len(world.objects))) as advance:
+        judged = judge_policy(world, reward, policy, agents, key_own, args.episodes, lambda: advance(next(parts)))
+        num_sought = min(SEEKERS, args.episodes)
+        seekers = judge_seekers(world, reward, agents, key_seek, num_sought, lambda: advance(next(parts)))
     assert world.grid is not None
     channels = [channel.name for channel in world.channels]
     audit = summarise(
@@ -104,13 +109,11 @@ def run(args: Arguments) -> None:
         return
     console = plain_console()
     print(f"{title}\n")
-    console.print(Text("reward, nats an episode", "bold"), pay_table(audit), "")
-    console.print(Text("where the objects are, nats a step short of certain", "bold"), known_table(audit), "")
-    worth = f"what each object pays one that seeks it, discounted by {audit.gamma:g} a step"
-    console.print(Text(worth, "bold"), offer_table(audit), "", highlight=False)
-    console.print(told, highlight=False)
+    console.print(told, "", sep="\n", highlight=False)
+    for heading, meaning, table in tables(audit):
+        console.print(Text(heading, "bold"), Text(meaning, "dim"), table, "", sep="\n", highlight=False)
     if figure is not None:
-        print(f"\nfigure: {figure}")
+        print(f"figure: {figure}")
 
 
 def load(path: str, trust: Sequence[str]) -> Trained:
@@ -154,6 +157,28 @@ def whose(policy: str, trained: Trained | None, episodes: int) -> str:
 def figure_path(args: Arguments) -> Path:
     path = Path(args.path)
     return args.out or (path / "audit.png" if path.is_dir() else Path("runs") / f"{path.stem}-audit.png")
+
+
+def tables(audit: Audit) -> list[tuple[str, str, Table]]:
+    """(heading, what its columns mean, table)."""
+    return [
+        (
+            "reward, nats per episode",
+            "learned: what this model pays. perfect model: what an exact one with the same likelihood would. bias: the "
+            "difference. correlation: of the two, step by step. by definition: from the exact chance of whole frames.",
+            pay_table(audit),
+        ),
+        (
+            "where the objects are, nats per step short of certain",
+            "probe: what the belief knows. exact floor: what the frames allow. lost: seen and not known.",
+            known_table(audit),
+        ),
+        (
+            f"what each object pays an agent that seeks it, discounted by {audit.gamma:g} per step",
+            "by its model: as this agent's model pays. by definition: as the reward's definition pays.",
+            offer_table(audit),
+        ),
+    ]
 
 
 def pay_table(audit: Audit) -> Table:

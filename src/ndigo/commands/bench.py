@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from rich import box
 from rich.table import Table
 
 from ndigo.api import default_preset
@@ -23,6 +24,7 @@ from ndigo.rewards import make_reward
 from ndigo.storage.run_folder import write_whole
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import within
+from ndigo.terminal.working import working
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,11 @@ def run(args: Arguments) -> None:
         config = config_of_preset(
             args.preset or default_preset(), world=args.experiment, reward=args.reward, seeds=seeds, **changes
         )
-        with console.status(f"{seeds} seeds: compiling and timing"):
+        many = f"{seeds} seed{'' if seeds == 1 else 's'}"
+        with working(f"{many}: compiling and timing"):
             timings = measure(config, world, reward, args.repeats)
         console.print(
-            table(timings, f"{seeds} seeds x {config.batch} windows x {config.window} steps, {config.actors} actors")
+            table(timings, f"{many} x {config.batch} windows x {config.window} steps, {config.actors} actors")
         )
         console.print(summary(timings), highlight=False, soft_wrap=True)
         told.append({"config": dataclasses.asdict(config), **dataclasses.asdict(timings)})
@@ -82,7 +85,7 @@ def run(args: Arguments) -> None:
 
 
 def table(timings: Timings, title: str) -> Table:
-    rows = Table(title=title)
+    rows = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     rows.add_column("part")
     for column in ("ms", "middle half"):
         rows.add_column(column, justify="right")

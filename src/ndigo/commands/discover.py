@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Annotated, Any
 
 import jax
 import numpy as np
+import tyro
 
 from ndigo.api import create_run, load_trained, resume
 from ndigo.commands.evaluate import basis, measure
@@ -15,6 +20,7 @@ from ndigo.config import check_minutes
 from ndigo.evaluation.random_walk import random_walk
 from ndigo.evaluation.visits import visits
 from ndigo.paper.comparisons import prior
+from ndigo.paper.conclusion import conclusion
 from ndigo.paper.experiments import Experiment, find_experiment
 from ndigo.paper.tables import compared_with_paper
 from ndigo.report.curves import draw_curves
@@ -44,36 +50,44 @@ class Arguments:
     """The run's folder; runs/WORLD-REWARD-TIME without it."""
     seed: int = 0
     """Same seed, same worlds and weights."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print the numbers as JSON, and nothing else."""
 
 
 def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 2, 100_000)
     within("--seed", args.seed, 0, 2**32 - 1)
     check_minutes(args.minutes)
-    experiment, console = find_experiment(args.experiment), plain_console()
-    print(f"{experiment.name}: {experiment.title}. {experiment.question}")
+    experiment, console = find_experiment(args.experiment), plain_console(quiet=args.json)
+    say: Callable[[str], None] = (lambda text: None) if args.json else partial(print, flush=True)
+    say(f"{experiment.name}: {experiment.title}. {experiment.question}")
     walker = walker_line(args)
+    told: dict[str, Any] = {"experiment": experiment.name, "reward": REWARD, "random walker": walker.as_dict()}
     shipped = args.agents / f"{experiment.name}-{REWARD}.safetensors"
     if shipped.exists():
         began = time.monotonic()
         trained = load_trained(shipped)
-        lines = [walker, measure(trained, f"{REWARD}, shipped", args.episodes, args.seed)]
-        print(f"{shipped}, {basis(trained, args.episodes)}\n")
+        lines = [walker, measure(trained, "shipped", args.episodes, args.seed)]
+        told["shipped"] = lines[1].as_dict()
+        say(f"{shipped}, {basis(trained, args.episodes)}\n\n{conclusion(lines[1], experiment, 'The shipped agent')}\n")
         console.print(compared_with_paper(lines, experiment, references=False))
-        print(f"That took {time.monotonic() - began:.0f} s. Now one is trained here, from scratch.")
+        say(f"That took {time.monotonic() - began:.0f} s. Now one is trained here, from scratch.")
     begun = create_run(experiment.name, REWARD, preset=args.preset, seed=args.seed, out=args.out)
     how = f"for {args.minutes:g} min with the preset {args.preset}, in {begun.path} (Ctrl-C ends it sooner)"
-    print(f"{REWARD} learns {how}", flush=True)
-    run = resume(begun.path, minutes=args.minutes)
+    say(f"{REWARD} learns {how}")
+    run = resume(begun.path, minutes=args.minutes, quiet=args.json)
     assert run.outcome is not None
     trained = run.trained()
-    lines = [walker, measure(trained, f"{REWARD}, yours", args.episodes, args.seed)]
-    print(f"{run.path} at step {run.outcome.step:,}, {basis(trained, args.episodes)}\n")
+    lines = [walker, measure(trained, "yours", args.episodes, args.seed)]
+    told |= {"yours": lines[1].as_dict(), "run": str(run.path), "step": run.outcome.step, "ended": run.outcome.why}
+    told["conclusion"] = closing(lines[1], walker, experiment, args.minutes)
+    say(f"{run.path} at step {run.outcome.step:,}, {basis(trained, args.episodes)}\n\n{told['conclusion']}\n")
     console.print(compared_with_paper(lines, experiment, references=False))
-    print(closing(lines[1], walker, experiment, args.minutes))
-    print(f"curves: {draw_curves([RunFolder(run.path)], run.path / 'curves.png', experiment.world.grid)}")
+    say(f"curves: {draw_curves([RunFolder(run.path)], run.path / 'curves.png', experiment.world.grid)}")
     if run.outcome.why != "finished":
-        print(f"to go on: ndigo train --resume {run.path}")
+        say(f"to go on: ndigo train --resume {run.path}")
+    if args.json:
+        print(json.dumps(told, indent=1))
 
 
 def closing(mine: Line, walker: Line, experiment: Experiment, minutes: float) -> str:

@@ -10,10 +10,13 @@ from typing import Annotated, Any
 import tyro
 
 from ndigo.api import load_trained
+from ndigo.evaluation.measure import Evaluation
+from ndigo.paper.conclusion import conclusion
 from ndigo.paper.tables import compared_with_paper, experiment_of_run
 from ndigo.report.tables import Line, line_of
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
+from ndigo.terminal.working import working
 from ndigo.training.trained import Trained
 
 MEASURED = ("visits", "first_visit", "frequency", "discovery_loss")  # visits by what is seen, the loss by object
@@ -42,15 +45,17 @@ def run(args: Arguments) -> None:
     if args.json:
         print(json.dumps(as_dict(trained, args), indent=1))
         return
-    lines = [measure(trained, trained.settings["reward"], args.episodes, args.seed)]
-    print(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n")
+    line = measure(trained, trained.settings["reward"], args.episodes, args.seed)
     experiment = experiment_of_run(trained.settings)
-    plain_console().print(compared_with_paper(lines, experiment))
+    console = plain_console()
+    print(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n")
+    console.print(conclusion(line, experiment), "", sep="\n", highlight=False)
+    console.print(compared_with_paper([line], experiment))
 
 
 def as_dict(trained: Trained, args: Arguments) -> dict[str, Any]:
     """For JSON: what was measured, on whom, and by name what the columns of each seed's rows stand for."""
-    result, world = trained.evaluate(args.episodes, args.seed), trained.settings["world"]
+    result, world = played(trained, args.episodes, args.seed), trained.settings["world"]
     about = {"path": str(args.path), "world": world["name"], "reward": trained.settings["reward"]}
     columns = {"in_view": world["in_view"], "objects": world["objects"]}
     numbers = {name: getattr(result, name).mean(axis=1).tolist() for name in MEASURED}
@@ -59,12 +64,18 @@ def as_dict(trained: Trained, args: Arguments) -> dict[str, Any]:
 
 def measure(trained: Trained, label: str, episodes: int, seed: int) -> Line:
     """The agent's line: over seeds, each the mean of its episodes; a single seed's over its episodes."""
-    result = trained.evaluate(episodes, seed)
+    result = played(trained, episodes, seed)
     is_single = trained.num_seeds == 1
     per_unit = {
         name: getattr(result, name)[0] if is_single else getattr(result, name).mean(axis=1) for name in MEASURED
     }
     return line_of(label, trained.settings, per_unit)
+
+
+def played(trained: Trained, episodes: int, seed: int) -> Evaluation:
+    """The greedy episodes, measured, with a line on a terminal while they are played."""
+    with working("playing greedy episodes (compiling first)", episodes) as advance:
+        return trained.evaluate(episodes, seed, advance)
 
 
 def basis(trained: Trained, episodes: int) -> str:

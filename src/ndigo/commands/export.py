@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError
 from ndigo.storage.episodes import load_episodes, save_episodes, some_episodes
-from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
+from ndigo.terminal.working import working
 from ndigo.types import Episodes
 from ndigo.watching.film import Film
 from ndigo.watching.movies import find_ffmpeg, write_gif, write_video
@@ -72,7 +69,8 @@ def run(args: Arguments) -> None:
         save_episodes(args.episodes_file, episodes)
         _say(args.episodes_file, f"{_count(len(episodes.keys), 'episode')}")
     for path in args.figure:
-        write_snapshots(path, episodes, 0, args.steps)
+        with working(f"drawing {path.name}"):
+            write_snapshots(path, episodes, 0, args.steps)
         _say(path, "figure")
     for path, write, scale, fps in (
         (args.gif, write_gif, 1, args.fps or 12),
@@ -80,13 +78,14 @@ def run(args: Arguments) -> None:
     ):
         if path is not None:
             film = Film(episodes, 0, scale=scale, until=args.until)
-            with _bar(path.name, len(film)) as advance:
+            with working(path.name, len(film)) as advance:
                 write(path, film, fps, advance)
             _say(path, f"{_count(len(film), 'frame')}, {film.size[0]} x {film.size[1]}")
     if args.html is not None:
         from ndigo.viewer.page import export_html  # with what it needs of the extra `viewer`
 
-        export_html(episodes, args.html)
+        with working(f"packing {args.html.name}"):
+            export_html(episodes, args.html)
         _say(args.html, f"page with {_count(len(episodes.keys), 'episode')}")
 
 
@@ -132,23 +131,8 @@ def _recorded(args: Arguments) -> Episodes:
     trained = load_trained(args.path, trust=args.trust)
     within("--agent", args.agent, 0, trained.num_seeds - 1)
     agent = trained.agent(args.agent, args.label)
-    with _bar("recording (compiling first)", count) as advance:
+    with working("recording (compiling first)", count) as advance:
         return record_numbered(agent, args.seed, args.episode, count, advance)
-
-
-@contextmanager
-def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal; gives the function that says how much is done."""
-    console = plain_console(stderr=True)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(32),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)
 
 
 def _say(path: Path, what: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -25,11 +26,12 @@ from ndigo.paper.tables import compared_with_paper, experiment_of_run, paper_she
 from ndigo.report.curves import curves_figure, draw_curves
 from ndigo.report.figures import as_svg, save_png
 from ndigo.report.page import Section, figures_section, page, players_section, tables_section
-from ndigo.report.sheets import Sheet, as_rich, sheet_of
+from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
 from ndigo.storage.run_folder import RunFolder, make_folder, write_whole
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust
+from ndigo.terminal.working import working
 from ndigo.types import Episodes
 from ndigo.watching.recording import record_numbered
 
@@ -50,6 +52,8 @@ class Arguments:
     """With --paper: where the rows lie (ndigo reproduce makes them)."""
     out: Path | None = None
     """Folder for the pictures; without it the first run's own, or runs/paper."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print the numbers as JSON, and nothing else; no picture or page is made."""
     trust: Trust = ()
     """Run this module of yours for the page, where a run names MODULE:NAME of it; may be given again for another."""
 
@@ -57,6 +61,8 @@ class Arguments:
 def run(args: Arguments) -> None:
     if args.html is not None and args.html.suffix.lower() != ".html":
         raise NdigoError(f"--html {args.html}: the name must end in .html")
+    if args.json and (args.html or args.docs or args.out):
+        raise NdigoError("--json prints numbers and makes nothing else; leave out --html, --docs and --out")
     if args.paper:
         if args.runs:
             raise NdigoError(f"--paper reports on rows, not on runs; leave out {args.runs[0]}, or --paper")
@@ -77,6 +83,10 @@ def _report_runs(args: Arguments) -> None:
         if not folder.evaluations():
             raise NdigoError(f"run {folder.path} has no evaluation yet: train it further")
         by_world.setdefault(folder.settings()["config"]["world"], []).append(folder)
+    if args.json:
+        told = {world: [line.as_dict() for line in _lines(folders)] for world, folders in by_world.items()}
+        print(json.dumps(told, indent=1))
+        return
     out = args.out or args.runs[0]
     make_folder(out)
     console = plain_console()
@@ -84,7 +94,7 @@ def _report_runs(args: Arguments) -> None:
     grids = {}
     for world, folders in by_world.items():
         print(f"{world}: last evaluation, mean over seeds with 95% bootstrap interval (one seed has none)")
-        lines = _lines(folders)
+        lines = _lines(folders, print)
         print()
         experiment = experiment_of_run(folders[0].settings())
         grids[world] = None if experiment is None else experiment.world.grid
@@ -102,14 +112,14 @@ def _report_runs(args: Arguments) -> None:
         _write_page(args.html, "Runs", lead, sections, sources, args.trust)
 
 
-def _lines(folders: Sequence[RunFolder]) -> list[Line]:
+def _lines(folders: Sequence[RunFolder], say: Callable[[str], None] = lambda text: None) -> list[Line]:
     """One per run, told as they are made."""
     rewards = [folder.settings()["reward"] for folder in folders]
     lines = []
     for folder, reward in zip(folders, rewards, strict=True):
         last, num_seeds = folder.evaluations()[-1], folder.settings()["config"]["seeds"]
         label = reward if rewards.count(reward) == 1 else folder.path.name
-        print(f"  {folder.path}: {reward}, {num_seeds} seed{'' if num_seeds == 1 else 's'}, step {last['step']:,}")
+        say(f"  {folder.path}: {reward}, {num_seeds} seed{'' if num_seeds == 1 else 's'}, step {last['step']:,}")
         lines.append(line_of(label, folder.settings(), last["evaluation"]))
     return lines
 
@@ -124,6 +134,10 @@ def _report_paper(args: Arguments) -> None:
     others = [row for row in row_folders(args.rows) if row not in rows]
     judged = [judge(claim, rows) for claim in all_claims()]
     sheets = paper_sheets(rows)
+    if args.json:
+        claims = [{"claim": one.claim.text, "place": one.claim.place, "verdict": one.verdict} for one in judged]
+        print(json.dumps({"tables": [as_dict(sheet) for sheet in sheets], "claims": claims}, indent=1))
+        return
     if args.html is None and not args.docs:  # which have all of it
         print("Mean over seeds with 95% bootstrap interval, and what the paper prints; a missing row says so.\n")
         for sheet in sheets:
@@ -170,10 +184,12 @@ def _draw(out: Path, rows: Rows) -> list[tuple[str, str]]:
     write_whole(out / "scores.json", as_json(found).encode())
     print(f"normalised scores, as rliable loads them: {out / 'scores.json'}")
     figures = []
-    for name, caption, figure in _figures(rows, found):
-        if figure is not None:
-            print(f"{caption}: {save_png(figure, out / f'{name}.png')}")
-            figures.append((caption, as_svg(figure)))
+    with working("drawing", 1 + sum(1 + experiment.tracks for experiment in EXPERIMENTS.values())) as advance:
+        for done, (name, caption, figure) in enumerate(_figures(rows, found), 1):
+            if figure is not None:
+                print(f"{caption}: {save_png(figure, out / f'{name}.png')}")
+                figures.append((caption, as_svg(figure)))
+            advance(done)
     return figures
 
 
@@ -201,13 +217,15 @@ def _write_page(
     from ndigo.viewer.page import fragment, shared_code  # with what it needs of the extra `viewer`
 
     recorded: dict[str, list[Episodes]] = {}
-    for heading, agents in sources.items():
-        for agent, label in agents:
+    every = [(heading, agent, label) for heading, agents in sources.items() for agent, label in agents]
+    with working("recording an episode of each agent", len(every)) as advance:
+        for done, (heading, agent, label) in enumerate(every, 1):
             try:
                 shown = load_trained(agent, trust=trust).agent(0, label)
                 recorded.setdefault(heading, []).append(record_numbered(shown, 0, 0, 1))
             except NdigoError as error:  # a run without a checkpoint, or a world without a map, still has its numbers
                 print(f"no episode of {agent}: {error}")
+            advance(done)
     shared = ""
     if recorded:
         shared = shared_code()

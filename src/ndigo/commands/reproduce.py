@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 import signal
 import time
@@ -59,6 +60,8 @@ class Arguments:
     """Where finished rows lie, and where a missing one is put."""
     runs: Path = Path("runs")
     """Where runs lie: in rows/EXPERIMENT-REWARD, trials in trials/."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """With --list: print it as JSON, and nothing else."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,14 @@ def run(args: Arguments) -> int:
     if args.all and args.experiment is not None:
         raise NdigoError(f"--all walks every experiment; leave out {args.experiment}, or --all")
     shipped = find_rows(args.rows)
+    if args.json and not args.list:
+        raise NdigoError("--json belongs to --list; a row's numbers are in its result.json")
     if args.list:
-        _list(args, shipped)
+        states = _states(args, shipped)
+        if args.json:
+            print(json.dumps({"rows": str(args.rows), "states": states}, indent=1))
+        else:
+            _list(args, states)
         return 0
     jobs = _jobs(args, shipped)
     if not jobs:
@@ -221,29 +230,41 @@ def _close(job: Job, made: Run, rows: Path, shipped: dict[Row, RowFolder]) -> No
         print(f"kept as {there}; there was none to compare with")
 
 
-def _list(args: Arguments, shipped: dict[Row, RowFolder]) -> None:
-    table = Table("row", "state", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("minutes", justify="right")
-    table.add_column("device")
-    there = row_folders(args.rows)
+def _states(args: Arguments, shipped: dict[Row, RowFolder]) -> list[dict[str, Any]]:
+    """Every row of the plan: its state, its minutes so far, and the device that made it."""
+    there, states = row_folders(args.rows), []
     for row in all_rows():
         job = _job(dataclasses.replace(args, preset=None, seeds=None, learner_steps=None), row)
-        minutes = device = ""
+        minutes, device = None, ""
         if row in shipped:
             result = shipped[row].result
             state = "done"
-            minutes, device = f"{result['seconds'] / 60:.1f}", result["device"]
+            minutes, device = result["seconds"] / 60, result["device"]
         elif lines := _lines_so_far(job):
-            state, minutes = f"begun: step {lines[-1]['step']:,}", f"{lines[-1]['seconds'] / 60:.1f}"
+            state, minutes = f"begun: step {lines[-1]['step']:,}", lines[-1]["seconds"] / 60
         elif row in there:
             state = f"not the recipe: {listed(departures(row, there[row].settings['config']))}"
         else:
             state = "missing"
-        table.add_row(row.name, state, minutes, device)
+        states.append({"row": row.name, "state": state, "minutes": minutes, "device": device})
+    return states
+
+
+def _list(args: Arguments, states: Sequence[dict[str, Any]]) -> None:
+    num_done = sum(state["state"] == "done" for state in states)
+    table = Table("row", "state", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("minutes", justify="right")
+    table.add_column("device")
+    for state in states:
+        minutes = "" if state["minutes"] is None else f"{state['minutes']:.1f}"
+        table.add_row(state["row"], state["state"], minutes, state["device"])
     plain_console().print(table)
-    size = sum(path.stat().st_size for path in args.rows.rglob("*") if path.is_file())
     config = recipe(all_rows()[0])
-    print(f"{len(shipped)} of {len(all_rows())} rows done, {size / 1e6:.1f} MB in {args.rows}")
+    if args.rows.is_dir():
+        size = sum(path.stat().st_size for path in args.rows.rglob("*") if path.is_file())
+        print(f"{num_done} of {len(states)} rows done, {size / 1e6:.1f} MB in {args.rows}")
+    else:
+        print(f"no row is done: there is no folder {args.rows} here (a checkout has one; --rows names another)")
     print(f"the recipe: preset {plan.RECIPE}, {config.seeds} seeds, {config.learner_steps:,} learner steps")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -41,10 +42,18 @@ class Arguments:
     """Run this module of yours where the file names MODULE:NAME of it; may be given again."""
     dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Check the file, list the rows, and train nothing."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """With status: print the rows as JSON, and nothing else."""
 
 
 def run(args: Arguments) -> int:
     sweep = read_sweep(_file(args), args.out)
+    if args.json and args.words[0] != "status":
+        raise NdigoError("--json belongs to status, as in ndigo sweep status FILE.toml --json")
+    if args.json:
+        rows = [{"row": row.name, "of": row.config.learner_steps, **asdict(look(row))} for row in sweep.rows]
+        print(json.dumps(rows, indent=1, default=str))
+        return 0
     if args.words[0] == "status":
         plain_console().print(_table(sweep.rows), _summary([look(row) for row in sweep.rows]), highlight=False)
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ class Arguments:
     """Length of each animation, in a terminal; elsewhere only its last frame is printed."""
     seed: int = 0
     """Same seed, same walks."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print the means and their standard errors as JSON, and nothing else."""
 
 
 def run(args: Arguments) -> None:
@@ -44,6 +47,10 @@ def run(args: Arguments) -> None:
     within("--seconds", args.seconds, 0, 3600)
     within("--seed", args.seed, 0, 2**32 - 1)
     experiments = [find_experiment(name) for name in args.experiments or EXPERIMENTS]
+    if args.json:
+        told = {experiment.name: _numbers(experiment, args) for experiment in experiments}
+        print(json.dumps({"episodes": args.episodes, "seed": args.seed, "random walker": told}, indent=1))
+        return
     console = plain_console()
     tables: dict[tuple[str, ...], Table] = {}
     for experiment in experiments:
@@ -96,16 +103,30 @@ def _empty_table(metrics: tuple[str, ...]) -> Table:
     return table
 
 
+def _values(seen: Visits) -> dict[str, np.ndarray]:
+    """By metric, [episodes, N]."""
+    frequency = 100.0 * np.asarray(seen.is_seen)
+    return {"visits": np.asarray(seen.count), "first_visit": np.asarray(seen.first), "frequency": frequency}
+
+
+def _with_error(x: np.ndarray) -> tuple[float, float]:
+    return float(x.mean()), float(x.std(ddof=1) / np.sqrt(len(x)))
+
+
+def _numbers(experiment: Experiment, args: Arguments) -> dict[str, dict[str, tuple[float, float]]]:
+    """For JSON: {metric: {object: [mean, standard error]}}."""
+    key_count = jax.random.split(jax.random.key(args.seed))[1]
+    values = _values(count_visits(experiment, key_count, args.episodes))
+    names = experiment.world.objects
+    return {metric: {name: _with_error(x[:, i]) for i, name in enumerate(names)} for metric, x in values.items()}
+
+
 def _add_rows(table: Table, experiment: Experiment, metrics: tuple[str, ...], seen: Visits) -> None:
-    values: dict[str, np.ndarray] = {
-        "visits": np.asarray(seen.count),
-        "first_visit": np.asarray(seen.first),
-        "frequency": 100.0 * np.asarray(seen.is_seen),
-    }
+    values = _values(seen)
     for i, name in enumerate(experiment.world.objects):
         texts = []
         for metric in metrics:
-            mean, error = values[metric][:, i].mean(), values[metric][:, i].std(ddof=1) / np.sqrt(len(values[metric]))
+            mean, error = _with_error(values[metric][:, i])
             texts += [f"{mean:.1f} ± {error:.1f}", experiment.printed.text(metric, "random", name) or "-"]
         is_last = i == len(experiment.world.objects) - 1
         table.add_row(experiment.name if i == 0 else "", name, *texts, end_section=is_last)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import jax
 import tyro
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from ndigo.errors import NdigoError
 from ndigo.gate import check_world, is_own
-from ndigo.paper.experiments import EXPERIMENTS, find_world
+from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_world
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import within
 from ndigo.worlds import Object, World
@@ -29,12 +30,19 @@ class Arguments:
     """Side of the agent's view, odd."""
     seed: int = 0
     """Where the objects are drawn."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print the list as JSON, and nothing else."""
 
 
 def run(args: Arguments) -> None:
     within("--view", args.view, 1, 99)
     within("--seed", args.seed, 0, 2**32 - 1)
     console = plain_console()
+    if args.json and args.name is not None:
+        raise NdigoError(f"--json lists the worlds; leave out {args.name}, or --json")
+    if args.json:
+        print(json.dumps([_about(experiment, args.view) for experiment in EXPERIMENTS.values()], indent=1))
+        return
     if args.name is None:
         console.print(_listing(args.view))
         return
@@ -68,6 +76,16 @@ def _listing(view: int) -> Table:
             objects = ", ".join(_described(o) for o in grid.objects)
         table.add_row(experiment.name, world.name, size, num_rooms, objects, f"{len(world.channels)}")
     return table
+
+
+def _about(experiment: Experiment, view: int) -> dict[str, Any]:
+    world = find_world(experiment.name, view=view)
+    about = {"experiment": experiment.name, "world": world.name, "channels": [c.name for c in world.channels]}
+    about |= {"objects": list(world.objects), "actions": list(world.actions), "steps": world.num_steps}
+    if (grid := world.grid) is not None:
+        about |= {"size": list(grid.layout.shape), "rooms": len(grid.layout.rooms)}
+        about["objects"] = [{"name": o.name, "kind": o.kind} for o in grid.objects]
+    return about
 
 
 def _described(o: Object) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isnan
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -67,6 +69,17 @@ def as_rich(sheet: Sheet) -> Table:
     for label, entries in sheet.rows:
         drawn.add_row(Text.assemble(label, ("\n95%\npaper", "dim")), *map(_in_three_lines, entries))
     return drawn
+
+
+def as_dict(sheet: Sheet) -> dict[str, Any]:
+    """For JSON: {title, place, rows: {agent: {column: {mean, low, high, paper}}}}; what is missing is null."""
+
+    def entry(x: Entry) -> dict[str, Any]:
+        numbers = {} if x.ours is None else {k: None if isnan(v) else v for k, v in x.ours._asdict().items()}
+        return {"mean": None, **numbers, "paper": x.paper}
+
+    rows = {label: dict(zip(sheet.columns, map(entry, entries), strict=True)) for label, entries in sheet.rows}
+    return {"title": sheet.title, "place": sheet.place, "rows": rows}
 
 
 def _in_three_lines(entry: Entry) -> Text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ HEADINGS = {
     "frequency": "% seen",
     "discovery_loss": "discovery loss",
 }
+NARROW = 80  # columns of a terminal that every table fits
 Told = Callable[[str], Sequence[tuple[str, list[str]]]]  # object -> lines beneath it: label, a text per heading
 
 
@@ -30,6 +32,14 @@ class Line:
     label: str
     reward: str
     values: Mapping[str, Mapping[str, Estimate]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: {metric: {object: {mean, low, high}}}; no interval is null."""
+        numbers = {
+            metric: {name: {key: None if isnan(x) else x for key, x in e._asdict().items()} for name, e in by.items()}
+            for metric, by in self.values.items()
+        }
+        return {"label": self.label, "reward": self.reward} | numbers
 
 
 def line_of(label: str, settings: dict[str, Any], measured: Mapping[str, np.ndarray]) -> Line:
@@ -47,16 +57,27 @@ def line_of(label: str, settings: dict[str, Any], measured: Mapping[str, np.ndar
 
 def comparison(lines: Sequence[Line], beneath: Told = lambda name: ()) -> Table:
     """All objects, each with every agent's line, and what `beneath` says of the object."""
-    table = Table("", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
+    objects = list(dict.fromkeys(name for line in lines for by_object in line.values.values() for name in by_object))
+    shown = {
+        name: [
+            *((f"  {line.label}", [_brief(line.values[metric].get(name)) for metric in HEADINGS]) for line in lines),
+            *((f"  {label}", list(texts)) for label, texts in beneath(name)),
+        ]
+        for name in objects
+    }
+    rows = [["", *HEADINGS.values()], *([label, *texts] for rows in shown.values() for label, texts in rows)]
+    widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(1 + len(HEADINGS))]
+    # Two blanks between columns where a narrow terminal holds them, else one.
+    is_roomy = sum(widths) + 2 * len(HEADINGS) <= NARROW
+    padding = (0, 0, 0, 1) if is_roomy else 0
+    table = Table(box=box.SIMPLE_HEAD, padding=padding, pad_edge=False, show_edge=False)
+    table.add_column("", no_wrap=True)
     for heading in HEADINGS.values():
         table.add_column(heading, justify="right", no_wrap=True)
-    objects = list(dict.fromkeys(name for line in lines for by_object in line.values.values() for name in by_object))
-    for name in objects:
+    for name, entries in shown.items():
         table.add_row(Text(name, style="bold"))
-        shown = [(line.label, [_brief(line.values[metric].get(name)) for metric in HEADINGS]) for line in lines]
-        shown += beneath(name)
-        for i, (label, texts) in enumerate(shown):
-            table.add_row(f"  {label}", *texts, end_section=i == len(shown) - 1)
+        for i, (label, texts) in enumerate(entries):
+            table.add_row(label, *texts, end_section=i == len(entries) - 1)
     return table
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,21 +59,28 @@ class Trained:
         params = jax.tree.map(lambda x: x[seed], self.params)
         return Agent(params, self.world, self.reward, self.config, twins(self.config).joined, about)
 
-    def evaluate(self, episodes: int = 100, seed: int = 0) -> Evaluation:
+    def evaluate(
+        self, episodes: int = 100, seed: int = 0, on_done: Callable[[int], None] = lambda done: None
+    ) -> Evaluation:
         """Greedy episodes of every seed: each field [S, episodes, N]. Same seed, same episodes."""
-        return self.measure(episodes, seed).evaluation
+        return self.measure(episodes, seed, on_done).evaluation
 
     def track(self, episodes: int = 100, seed: int = 0) -> Tracking | None:
         """Discovery loss by steps since an object was last seen, [S, N, ages], summed over whole hundreds."""
         return self.measure(episodes, seed).tracking
 
-    def measure(self, episodes: int = 100, seed: int = 0) -> Measured:
-        """Both, of the same episodes."""
+    def measure(
+        self, episodes: int = 100, seed: int = 0, on_done: Callable[[int], None] = lambda done: None
+    ) -> Measured:
+        """Both, of the same episodes; `on_done` hears how many of them are played."""
         at_once = min(episodes, EPISODES_AT_ONCE)
         config = dataclasses.replace(self.config, seeds=self.num_seeds, evaluation_episodes=at_once)
         run = make_trainer(config, self.world, self.reward).measure
         keys = [jax.random.fold_in(jax.random.key(seed), i) for i in range(-(-episodes // at_once))]
-        parts = [fetched(run(self.params, key)) for key in keys]
+        parts = []
+        for key in keys:
+            parts.append(fetched(run(self.params, key)))
+            on_done(min(at_once * len(parts), episodes))
         return Measured(
             evaluation=jax.tree.map(
                 lambda *xs: np.concatenate(xs, axis=1)[:, :episodes], *(part.evaluation for part in parts)
