@@ -51,7 +51,7 @@ class Window(eqx.Module):
     agent_state: Float[Array, "*B D"]  # the agent's, likewise
     start: Int[Array, "*B"]  # the first frame's step in its episode
     cells: Int[Array, "T+1 *B N"]  # true cell of each object, row * columns + col: for the probe alone
-    r_tc: Float[Array, "T *B C"] | None = None  # by channel, of a reward that is computed on whole episodes
+    r_tc: Float[Array, "T *B C"] | None = None  # of a reward that is computed on whole episodes; C = 1: no split
     is_first: Bool[Array, "T+1 *B"] | None = None  # at the first frame of an episode; None: all frames are of one
     discount_t: Float[Array, "T *B"] | None = None  # 0 where the step terminates its episode, else 1; None: all 1
 
@@ -103,6 +103,7 @@ class Paid(eqx.Module):
     r_tc: Float[Array, "T *B C"] | None  # the same, split by channel, where that has a meaning
     is_known: Bool[Array, "T *B"]  # False where the window does not hold the frames that r_t needs
     loss: Float[Array, ""]  # what the reward's own parameters learn from; 0 if it has none
+    notes: Any = None  # what else the reward's `after_update` wants of the window, such as sums for statistics
 
 
 @dataclass(frozen=True, eq=False)

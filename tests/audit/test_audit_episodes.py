@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -105,7 +106,7 @@ def test_learned_reward_is_that_of_the_models_own_predictions_step_by_step(mind,
 def test_ideal_reward_floor_and_visits_are_those_of_the_same_episodes(judged, episodes):
     on_episode = make_reward("ideal-ndigo-1").on_episode
     assert on_episode is not None
-    ideal = jax.jit(jax.vmap(on_episode(WORLD)))(episodes.a_t, episodes.o_t)
+    ideal = jax.jit(jax.vmap(partial(on_episode(WORLD), None)))(episodes.a_t, episodes.o_t)
     np.testing.assert_allclose(judged.ideal[0], ideal, atol=1e-5)
     # What a perfect model pays for objects does not depend on how it writes the walls.
     np.testing.assert_allclose(judged.attainable[..., 1:], judged.ideal[..., 1:], atol=1e-5)

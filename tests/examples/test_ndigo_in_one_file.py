@@ -83,7 +83,7 @@ def test_losses_rewards_and_gradients_are_the_librarys(world):
     def core_and_heads(agent):
         return {"core": core(agent.core), "value": mlp(agent.value), "advantage": mlp(agent.advantage)}
 
-    ((loss, numbers), gradient), ((expected, told), theirs_gradient) = ours_and_theirs(params, target)
+    ((loss, numbers), gradient), ((expected, (told, _)), theirs_gradient) = ours_and_theirs(params, target)
     assert float(loss) == pytest.approx(float(expected), rel=1e-5)
     assert float(numbers["reward"]) == pytest.approx(float(told["reward"]), abs=1e-5)
     assert float(numbers["model"]) == pytest.approx(float(told["model_loss"]), rel=1e-5)

@@ -152,7 +152,7 @@ REWARDS: dict[str, tuple[IntrinsicReward, str]] = {
     "a bare array": (_pay(lambda p: p.r_t), "pay returned float32[6,2], expected a Paid record"),
     "raises": (IntrinsicReward("mine", _broken), "pay raised KeyError: 'door'"),
     "memory of another shape": (
-        _remembers(lambda memory, model, step: memory[:2]),
+        _remembers(lambda memory, model, paid, step: memory[:2]),
         "after_update returned float32[2], expected float32[3] as what remember returned",
     ),
 }

@@ -52,7 +52,7 @@ def test_belief_is_calibrated_in_every_experiment_and_pays_without_the_truth(exp
     def judge(key):
         episode = rollout(world, random_walker(world), key)
         known = knowledge(filter_, episode.a_t, episode.o_t, episode.truth_t.objects)
-        r_tc = pay(episode.a_t, episode.o_t)
+        r_tc = pay(None, episode.a_t, episode.o_t)
         return known.discovery_loss.max(), (known.discovery_loss - known.entropy).mean(axis=0), abs(r_tc).max(axis=0)
 
     highest, gap, r_c = map(np.asarray, jax.jit(jax.vmap(judge))(jax.random.split(jax.random.key(1), 32)))

@@ -26,7 +26,7 @@ def judge(world, names=NAMES):
         on_episode = make_reward(name).on_episode
         assert on_episode is not None
         judges[name] = on_episode(world)
-    return jax.jit(lambda a_t, o_t: {name: pay(a_t, o_t) for name, pay in judges.items()})
+    return jax.jit(lambda a_t, o_t: {name: pay(None, a_t, o_t) for name, pay in judges.items()})
 
 
 def enumerated(enumeration, a_t, states):

@@ -37,7 +37,7 @@ def test_copy_lags_one_or_two_updates_and_none_at_the_first_alone():
         paid = reward.pay(None, memory, model, model.look(window))
         assert len(set(np.asarray(paid.r_t).tolist())) == 1, "the same step of both tables"
         lags.append(int(paid.r_t[0]) // 10)  # the loss of the older model minus the loss now
-        memory = reward.after_update(memory, model, jnp.int32(n + 1))
+        memory = reward.after_update(memory, model, paid, jnp.int32(n + 1))
     # Before the first update there is no earlier model to compare with.
     assert lags == [0, 1, 1, 2, 1, 2, 1, 2]
 

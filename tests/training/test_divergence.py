@@ -59,7 +59,7 @@ def pay(params, memory, model, seen):
 
 
 POISON = ndigo.IntrinsicReward(
-    name="poison", pay=pay, remember=lambda model: jnp.int32(0), after_update=lambda memory, model, step: step
+    name="poison", pay=pay, remember=lambda model: jnp.int32(0), after_update=lambda memory, model, paid, step: step
 )
 
 

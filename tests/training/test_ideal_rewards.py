@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -48,7 +50,7 @@ def test_replay_holds_what_the_filter_says_of_each_episode(rows):
     np.testing.assert_array_equal(rows.start, np.broadcast_to([0, S - T], rows.start.shape))
     a_t = np.concatenate([rows.a_t[..., 0, :], rows.a_t[..., 1, 2 * T - S :]], axis=-1)[seed, rounds]
     whole = np.concatenate([o_t[..., 0, :, :, :, :], o_t[..., 1, 2 * T + 1 - S :, :, :, :]], axis=-4)[seed, rounds]
-    judge = jax.jit(jax.vmap(jax.vmap(on_episode(WORLD))))
+    judge = jax.jit(jax.vmap(jax.vmap(partial(on_episode(WORLD), None))))
     r_tc = np.asarray(judge(jnp.asarray(a_t, jnp.int32), jnp.asarray(whole)))
     stored = rows.r_tc[seed, rounds]
     np.testing.assert_allclose(stored[..., 0, :, :], r_tc[..., :T, :], atol=1e-5)

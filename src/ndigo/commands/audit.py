@@ -133,7 +133,8 @@ def judged_reward(name: str | None, trained: Trained | None) -> IntrinsicReward:
             raise NdigoError(f"--reward {name}: it has no ideal to compare with (pe, ndigo-H and ndigo-sum have one)")
         return reward
     if trained is not None and not trained.reward.acts_at_random:
-        own = make_reward(trained.reward.name.removeprefix("ideal-")) if trained.reward.on_episode else trained.reward
+        name = trained.config.reward
+        own = make_reward(name.removeprefix("ideal-")) if name.startswith("ideal-") else trained.reward
         if own.reads_table_alone:
             return own
     return make_reward(REWARD)

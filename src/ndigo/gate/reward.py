@@ -20,7 +20,7 @@ from ndigo.config import Config
 from ndigo.errors import NdigoError, running
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned
 from ndigo.gate.world import EPISODES, KEPT, MOST_STEPS, Sample, sample
-from ndigo.rewards import IntrinsicReward
+from ndigo.rewards import IntrinsicReward, pay_stored
 from ndigo.training.learner import make_learner
 from ndigo.types import Paid, Window
 from ndigo.worlds import World
@@ -34,34 +34,33 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
     _check_record(reward)
     whose = f"reward {reward.name}:"
     T = min(config.window, world.num_steps, MOST_STEPS)
-    caught: list[Paid] = []
 
     def pay(*args: Any) -> Paid:
         with running(f"{whose} pay"):
             paid = reward.pay(*args)
         _check_types(whose, paid, T, len(world.channels))
-        caught.append(paid)
         return paid
 
     learner = make_learner(config, world, dataclasses.replace(reward, pay=pay))
     with running(f"{whose} init or remember"):
         state = jax.eval_shape(learner.init, jax.random.key(0))
-    step = jax.ShapeDtypeStruct((), jnp.int32)
-    after = returned(f"{whose} after_update", reward.after_update, state.memory, state.params.model, step)
-    require_same(f"{whose} after_update", after, state.memory, "what remember returned")
 
     def play(key: Any, params: Params, window: Window) -> Paid:
         """The loss of the window, of which only what was paid on the way is kept."""
         own = reward.init(key, params.model)
-        learner.loss(
+        _, (_, paid) = learner.loss(
             dataclasses.replace(params, reward=own), params.agent, reward.remember(params.model), window, jnp.int32(0)
         )
-        return caught[-1]
+        return paid
 
     # To compile the networks' own init would take longer than all else.
     params = jax.tree.map(_small, dataclasses.replace(state.params, reward=None))
+    window = _window(reward, world, T, params)
     with running(f"{whose} pay"):
-        paid = jax.device_get(once(play)(jax.random.key(0), params, _window(reward, world, T, state)))
+        paid = jax.device_get(once(play)(jax.random.key(0), params, window))
+    step = jax.ShapeDtypeStruct((), jnp.int32)
+    after = returned(f"{whose} after_update", reward.after_update, state.memory, state.params.model, paid, step)
+    require_same(f"{whose} after_update", after, state.memory, "what remember returned")
     _check_values(whose, paid)
 
 
@@ -79,6 +78,8 @@ def _check_record(reward: IntrinsicReward) -> None:
     for field in ("pay", "init", "remember", "after_update"):
         if not callable(getattr(reward, field)):
             raise NdigoError(f"{whose} {field} is {getattr(reward, field)!r}, expected a function")
+    if reward.pay is pay_stored and reward.on_episode is None:
+        raise NdigoError(f"{whose} it has neither pay nor on_episode, expected one of them or both")
 
 
 def _check_types(whose: str, paid: Any, T: int, C: int) -> None:
@@ -108,13 +109,13 @@ def _check_values(whose: str, paid: Paid) -> None:
         raise NdigoError(f"{whose} pay's r_tc sums to {ours:.4g} where r_t is {theirs:.4g}, expected the same sum")
 
 
-def _window(reward: IntrinsicReward, world: World, T: int, state: Any) -> Window:
+def _window(reward: IntrinsicReward, world: World, T: int, params: Params) -> Window:
     """The first T steps of sampled episodes, as the learner reads them from the replay."""
     episodes = sample(world)
     a_t = jnp.asarray(episodes.a_t[:, :T].swapaxes(0, 1), jnp.int32)
     o_t = jnp.asarray(episodes.o_t[:, : T + 1].swapaxes(0, 1))
-    num_objects = 0 if state.params.probe is None else len(world.objects)
-    nothing = jnp.zeros((EPISODES, state.params.agent.core.size))
+    num_objects = 0 if params.probe is None else len(world.objects)
+    nothing = jnp.zeros((EPISODES, params.agent.core.size))
     return Window(
         o_t=o_t,
         a_tm1=jnp.concatenate([jnp.zeros_like(a_t[:1]), a_t]),
@@ -124,23 +125,25 @@ def _window(reward: IntrinsicReward, world: World, T: int, state: Any) -> Window
         agent_state=nothing,
         start=jnp.zeros(EPISODES, jnp.int32),
         cells=jnp.zeros((T + 1, EPISODES, num_objects), jnp.int32),
-        r_tc=None if reward.on_episode is None else _judged(reward, world, episodes)[:T],
+        r_tc=None if reward.on_episode is None else _judged(reward, world, params.model, episodes)[:T],
     )
 
 
-def _judged(reward: IntrinsicReward, world: World, episodes: Sample) -> Array:
+def _judged(reward: IntrinsicReward, world: World, model: Any, episodes: Sample) -> Array:
     """What `on_episode` makes of each episode, [S, B, C]."""
     whose = f"reward {reward.name}: on_episode"
     assert reward.on_episode is not None
     with running(whose):
         judge = reward.on_episode(world)
     if not callable(judge):
-        raise NdigoError(f"{whose} returned {type(judge).__name__}, expected a function of (a_t, o_t)")
+        raise NdigoError(f"{whose} returned {type(judge).__name__}, expected a function of (model, a_t, o_t)")
     a_t, o_t = jnp.asarray(episodes.a_t, jnp.int32), jnp.asarray(episodes.o_t)
-    found = returned(f"{whose}'s function", judge, a_t[0], o_t[0])
-    require_array(f"{whose}'s function", found, (a_t.shape[1], len(world.channels)), "floating")
+    found = returned(f"{whose}'s function", judge, model, a_t[0], o_t[0])
+    has_split = getattr(found, "shape", ())[1:] != (1,)
+    shape = (a_t.shape[1], len(world.channels) if has_split else 1)
+    require_array(f"{whose}'s function", found, shape, "floating", "" if has_split else ", as it has no split")
     with running(f"{whose}'s function"):
-        r_tc = once(jax.vmap(judge, out_axes=1))(a_t, o_t)
+        r_tc = once(jax.vmap(judge, in_axes=(None, 0, 0), out_axes=1))(model, a_t, o_t)
     if not np.isfinite(r_tc).all():
         raise NdigoError(f"{whose}'s function returned numbers that are not finite")
     return r_tc

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError
 from ndigo.oracle import Nats, exact_horizon, ideal_table, make_filter
-from ndigo.rewards.reward import IntrinsicReward, pay_stored
+from ndigo.rewards.reward import IntrinsicReward, PayEpisode
 from ndigo.types import Seen, Window
 
 Judge = Callable[[Int[Array, " S"], UInt8[Array, "S+1 V V C"]], tuple[Float[Array, "S C"], ...]]
@@ -29,11 +29,11 @@ def ideal(reward: IntrinsicReward) -> IntrinsicReward:
     if not reward.reads_table_alone:
         raise NdigoError(f"reward {reward.name} has no ideal: it reads more than predictions (pe and ndigo-H have one)")
 
-    def on_episode(world: Any) -> Callable[[Array, Array], Array]:
+    def on_episode(world: Any) -> PayEpisode:
         judge = pay_exactly(reward, world, Nats.by_chain)
-        return lambda a_t, o_t: judge(a_t, o_t)[0]
+        return lambda model, a_t, o_t: judge(a_t, o_t)[0]
 
-    return IntrinsicReward(name=f"ideal-{reward.name}", pay=pay_stored, on_episode=on_episode)
+    return IntrinsicReward(name=f"ideal-{reward.name}", on_episode=on_episode)
 
 
 def pay_exactly(reward: IntrinsicReward, world: Any, *splits: Callable[[Nats], Float[Array, "T K C"]]) -> Judge:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from ndigo.config import LONGEST_HORIZON
 from ndigo.errors import NdigoError
 from ndigo.oracle import information_gain, make_filter
-from ndigo.rewards.reward import IntrinsicReward, pay_stored
+from ndigo.rewards.reward import IntrinsicReward
 
 
 def make_information_gain(lag: int = 0) -> IntrinsicReward:
@@ -23,10 +23,10 @@ def make_information_gain(lag: int = 0) -> IntrinsicReward:
     def on_episode(world):
         filter_ = make_filter(world)
 
-        def judge(a_t, o_t):
+        def judge(model, a_t, o_t):
             gain = information_gain(filter_, filter_.run(a_t, o_t), a_t, lag)[1:]
             return jnp.pad(gain, [(0, 0), (1, 0)])  # the walls teach nothing: the map is known
 
         return judge
 
-    return IntrinsicReward(name=f"ig-{lag}" if lag else "ig", pay=pay_stored, on_episode=on_episode)
+    return IntrinsicReward(name=f"ig-{lag}" if lag else "ig", on_episode=on_episode)

@@ -18,7 +18,7 @@ def pay(params, memory, model, seen):
     return paid(ahead(table(old), 1) - ahead(table(seen), 1))
 
 
-def after_update(memory, model, step):
+def after_update(memory, model, paid, step):
     """Keeps the model that has just paid, on even steps: the copy lags by 1 or 2 updates (at the first by none)."""
     return jax.tree.map(lambda old, new: jnp.where(step % PERIOD == 0, new, old), memory, model)
 

@@ -1,17 +1,17 @@
 """The `IntrinsicReward` record: a reward is a function of what the world model made of a window.
 
-A reward may own parameters and a loss for them (ICM), and a memory that no gradient reaches (the copy
-of the model that prediction gain compares with). The learner hands it everything, so a reward imports
+A reward may own parameters and a loss for them (ICM), and a memory that no gradient reaches: the copy of the model
+that prediction gain compares with, or running statistics. The learner hands it everything, so a reward imports
 neither the model nor the agent.
 
 A reward that no window can tell, because it takes the episode from its start, is computed when the episode is
-collected (`on_episode`) and stored with its frames; its `pay` is `pay_stored`.
+collected (`on_episode`) and stored with its frames. Without a `pay` of its own it is paid as it was stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -19,52 +19,6 @@ from jaxtyping import Array, Bool, Float
 
 from ndigo.errors import NdigoError
 from ndigo.types import Paid, Seen, Window
-
-
-def _nothing(*_: Any) -> None:
-    return None
-
-
-def _unchanged(memory: Any, model: Any, step: Any) -> Any:
-    return memory
-
-
-@dataclass(frozen=True)
-class IntrinsicReward:
-    """How a window is paid. Only `pay` is required.
-
-    pay(params, memory, model, seen) -> Paid, recomputed with the current model on every sampled window.
-    """
-
-    name: str
-    pay: Callable[[Any, Any, Any, Seen], Paid]
-    init: Callable[[Array, Any], Any] = _nothing  # key, model -> params, trained on Paid.loss
-    remember: Callable[[Any], Any] = _nothing  # model -> memory
-    after_update: Callable[[Any, Any, Any], Any] = _unchanged  # memory, the model that paid, step -> memory
-    on_episode: Callable[[Any], Callable[[Array, Array], Array]] | None = None  # world -> (a_t, o_t -> r_tc [S, C])
-    num_ahead: int = 1  # how far into the table it looks: K is at least this
-    trains_belief: bool = False  # True: the belief learns from Paid.loss and nothing is predicted
-    acts_at_random: bool = False  # True: no policy is learned
-    needs_float32: bool = False  # True: paid by float32 models; bfloat16's rounding would drown a small difference
-
-    @property
-    def reads_table_alone(self) -> bool:
-        """True where it may be paid on any table of losses: it has no networks, memory or stored pay of its own."""
-        has_more = self.init is not _nothing or self.remember is not _nothing or self.on_episode is not None
-        return not (has_more or self.trains_belief)
-
-    def pay_steps(self, params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
-        """What `pay` makes of the window's steps; between two episodes of a stream is none to be paid."""
-        found, window = self.pay(params, memory, model, seen), seen.window
-        if window.is_first is None:
-            return found
-        is_step = window.is_step
-        return Paid(
-            r_t=jnp.where(is_step, found.r_t, 0.0),
-            r_tc=None if found.r_tc is None else jnp.where(is_step[..., None], found.r_tc, 0.0),
-            is_known=found.is_known & is_step,
-            loss=found.loss,
-        )
 
 
 def mean_over_steps(x_t: Float[Array, "T *B"], window: Window) -> Float[Array, ""]:
@@ -92,4 +46,58 @@ def pay_stored(params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
     """What `on_episode` found when the window's episode was collected."""
     if seen.window.r_tc is None:
         raise NdigoError("this reward is computed when an episode is collected, and this window has none stored")
-    return paid(seen.window.r_tc)
+    stored = paid(seen.window.r_tc)
+    return stored if seen.window.r_tc.shape[-1] > 1 else replace(stored, r_tc=None)
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+def _unchanged(memory: Any, model: Any, paid: Paid, step: Any) -> Any:
+    return memory
+
+
+PayEpisode = Callable[[Any, Array, Array], Array]  # model, a_t [S], o_t [S+1, V, V, C] -> r_tc [S, C], or [S, 1]
+
+
+@dataclass(frozen=True)
+class IntrinsicReward:
+    """How a window is paid: by `pay`, by `on_episode`, or by a `pay` that reads what `on_episode` stored.
+
+    pay(params, memory, model, seen) -> Paid, recomputed with the current model on every sampled window.
+    on_episode(world)(model, a_t, o_t) -> r_tc, computed once, with the model that saw the episode being collected;
+        [S, 1] where the pay has no split by channel. `pay` finds it in seen.window.r_tc.
+    after_update(memory, model, paid, step) -> memory. The model is the one that paid, `paid` what it paid for the
+        update's windows with what `pay` left in `paid.notes`: running statistics are a memory that adds it up.
+    """
+
+    name: str
+    pay: Callable[[Any, Any, Any, Seen], Paid] = pay_stored
+    init: Callable[[Array, Any], Any] = _nothing  # key, model -> params, trained on Paid.loss
+    remember: Callable[[Any], Any] = _nothing  # model -> memory
+    after_update: Callable[[Any, Any, Paid, Any], Any] = _unchanged
+    on_episode: Callable[[Any], PayEpisode] | None = None
+    num_ahead: int = 1  # how far into the table it looks: K is at least this
+    trains_belief: bool = False  # True: the belief learns from Paid.loss and nothing is predicted
+    acts_at_random: bool = False  # True: no policy is learned
+    needs_float32: bool = False  # True: paid by float32 models; bfloat16's rounding would drown a small difference
+
+    @property
+    def reads_table_alone(self) -> bool:
+        """True where it may be paid on any table of losses: it has no networks, memory or stored pay of its own."""
+        has_more = self.init is not _nothing or self.remember is not _nothing or self.on_episode is not None
+        return not (has_more or self.trains_belief)
+
+    def pay_steps(self, params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
+        """What `pay` makes of the window's steps; between two episodes of a stream is none to be paid."""
+        found, window = self.pay(params, memory, model, seen), seen.window
+        if window.is_first is None:
+            return found
+        is_step = window.is_step
+        return replace(
+            found,
+            r_t=jnp.where(is_step, found.r_t, 0.0),
+            r_tc=None if found.r_tc is None else jnp.where(is_step[..., None], found.r_tc, 0.0),
+            is_known=found.is_known & is_step,
+        )

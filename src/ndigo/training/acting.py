@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -19,6 +20,7 @@ from jaxtyping import Array, Float
 from ndigo.agent import QNetwork, actor_epsilons, draw_episode, pack, unpack, window_starts
 from ndigo.config import Config
 from ndigo.evaluation.true_cells import object_cells
+from ndigo.model import WorldModel
 from ndigo.networks import Core
 from ndigo.rewards import IntrinsicReward
 from ndigo.types import Episode, Twins, Window
@@ -101,8 +103,8 @@ def cut_windows(
 class Actors:
     """The episodes of one seed, in the precision of the networks they are given."""
 
-    explore: Callable[[Array, QNetwork, Core], Window]  # key, policy, model's core -> a round's windows, packed
-    be_greedy: Callable[[Array, QNetwork, Core], tuple[Episode, Array]]  # the same -> episodes [E, ...], their beliefs
+    explore: Callable[[Array, QNetwork, WorldModel], Window]  # key, policy, model -> a round's windows, packed
+    be_greedy: Callable[[Array, QNetwork, WorldModel], tuple[Episode, Array]]  # -> episodes [E, ...], their beliefs
     windows_per_round: int
 
 
@@ -116,22 +118,23 @@ def make_actors(config: Config, world: World, reward: IntrinsicReward, by: Twins
     epsilons, longest = (jnp.ones_like(epsilons), 1) if reward.acts_at_random else (epsilons, config.longest_stretch)
     greedy = jnp.full(config.evaluation_episodes, float(reward.acts_at_random))
 
-    def run(key: Array, policy: QNetwork, core: Core, epsilons: Float[Array, " E"]) -> tuple[Episode, Array]:
+    def run(key: Array, policy: QNetwork, model: WorldModel, epsilons: Float[Array, " E"]) -> tuple[Episode, Array]:
         keys = jax.random.split(key, len(epsilons))
         acting = by.joined(policy)
         episodes = jax.vmap(lambda key, epsilon: by.play(world, acting, key, epsilon, every, longest))(keys, epsilons)
-        return episodes, beliefs(core, episodes, world.shape)
+        return episodes, beliefs(model.core, episodes, world.shape)
 
-    def explore(key: Array, policy: QNetwork, core: Core) -> Window:
-        episodes, b_t = run(key, policy, core, epsilons)
+    def explore(key: Array, policy: QNetwork, model: WorldModel) -> Window:
+        episodes, b_t = run(key, policy, model, epsilons)
         r_tc = None  # but for a reward that takes whole episodes
         if pay_episode is not None:
-            r_tc = jax.vmap(pay_episode)(episodes.a_t.astype(jnp.int32), unpack(episodes.o_t, world.shape))
+            frames = unpack(episodes.o_t, world.shape)
+            r_tc = jax.vmap(partial(pay_episode, model))(episodes.a_t.astype(jnp.int32), frames)
         cut = jax.vmap(lambda episode, b_t, r_tc: cut_windows(episode, b_t, config.window, r_tc))
         return jax.tree.map(lambda x: lax.collapse(x, 0, 2), cut(episodes, b_t, r_tc))
 
     return Actors(
         explore=explore,
-        be_greedy=lambda key, policy, core: run(key, policy, core, greedy),
+        be_greedy=lambda key, policy, model: run(key, policy, model, greedy),
         windows_per_round=config.actors * len(starts),
     )

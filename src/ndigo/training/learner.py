@@ -64,7 +64,7 @@ class Learner:
     """init(key) -> state; update(key, state, window) -> state, numbers."""
 
     init: Callable[[Array], LearnerState]
-    loss: Callable[..., tuple[Float[Array, ""], dict[str, Array]]]
+    loss: Callable[..., tuple[Float[Array, ""], tuple[dict[str, Array], Paid]]]
     update: Callable[[Array, LearnerState, Window], tuple[LearnerState, Numbers]]
 
 
@@ -104,12 +104,11 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
         )
 
     def loss(params: Params, target: QNetwork, memory: Any, window: Window, offset: Int[Array, ""]):
-        exact = lax.stop_gradient(params), memory
+        exact = params.reward, memory, lax.stop_gradient(params.model)
         params, target, memory = lower((params, target, memory), config.precision)
         model_loss, seen = by.predict(params.model, window)
         if reward.needs_float32 and config.precision != "float32":
-            paying, memory = exact
-            paid = reward.pay_steps(paying.reward, memory, paying.model, paying.model.look(window, reward.num_ahead))
+            paid = reward.pay_steps(*exact, exact[-1].look(window, reward.num_ahead))
         else:
             paid = reward.pay_steps(params.reward, memory, params.model, seen)
         agent_loss = jnp.float32(0.0)
@@ -130,18 +129,18 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
             "discovery_loss": probe_loss,
             **paid_numbers(seen, paid, len(world.channels)),
         }
-        return model_loss + paid.loss + agent_loss + probe_loss.sum(), lax.stop_gradient(numbers)
+        return model_loss + paid.loss + agent_loss + probe_loss.sum(), lax.stop_gradient((numbers, paid))
 
     def update(key: Array, state: LearnerState, window: Window) -> tuple[LearnerState, Numbers]:
         offset = jax.random.randint(key, (), 0, num_offsets(config.probe_stride, len(window.o_t)))
-        grads, numbers = jax.grad(loss, has_aux=True)(state.params, state.target, state.memory, window, offset)
+        grads, (numbers, paid) = jax.grad(loss, has_aux=True)(state.params, state.target, state.memory, window, offset)
         steps, optimiser_state = optimiser.update(grads, state.optimiser)
         params, step = jax.tree.map(jnp.add, state.params, steps), state.step + 1
         is_due = step % config.target_period == 0
         return LearnerState(
             params=params,
             target=jax.tree.map(lambda old, new: jnp.where(is_due, new, old), state.target, params.agent),
-            memory=reward.after_update(state.memory, state.params.model, step),
+            memory=reward.after_update(state.memory, state.params.model, paid, step),
             optimiser=optimiser_state,
             step=step,
         ), Numbers(**numbers, **norms(grads))

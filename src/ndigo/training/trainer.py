@@ -71,7 +71,7 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
 
     def collect(key: Array, params: Params) -> Window:
         params = lower(params, config.precision)
-        return actors.explore(key, params.agent, params.model.core)
+        return actors.explore(key, params.agent, params.model)
 
     def sample(key: Array, rows: Rows) -> Window:
         return replay.open(replay.pick(key, rows, config.batch))
@@ -90,7 +90,7 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
 
     def measure_greedy(params: Params, key: Array) -> Measured:
         params = lower(params, config.precision)
-        return measure(world, params.probe, *actors.be_greedy(key, params.agent, params.model.core))
+        return measure(world, params.probe, *actors.be_greedy(key, params.agent, params.model))
 
     def per_seed(key: Array) -> Array:
         # fold_in, not split: seed i's stream does not depend on how many seeds run.

@@ -117,7 +117,7 @@ def episode_arrays(
     assert params.probe is not None
     S, K = world.num_steps, 0 if params.model.predictor is None else params.model.num_ahead
     cells = truth_t.objects @ jnp.array([world.map_shape[1], 1])
-    r_tc = None if reward.on_episode is None else reward.on_episode(world)(a_t, o_t)
+    r_tc = None if reward.on_episode is None else reward.on_episode(world)(params.model, a_t, o_t)
     seen, paid = params.pay(reward, Window.whole(o_t, a_t, params.model.core.size, cells, r_tc))
     r_tc = jnp.zeros((S, len(world.channels))) if paid.r_tc is None else paid.r_tc
     ahead = jnp.zeros((S, 0, *world.shape), jnp.uint8)
