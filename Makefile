@@ -10,13 +10,14 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 # How long `make discover` trains.
 MINUTES ?= 5
 
-.PHONY: help discover test faults peers lint lock clean
+.PHONY: help discover test faults peers docs lint lock clean
 
 help:
 	@echo 'make discover   train an agent in Experiment 1 for MINUTES=5, and compare it with Random and the paper'
 	@echo 'make test       linters, types and tests'
 	@echo 'make faults     kills, flipped bits and fuzzers in full, with their figures (docs/reliability.md)'
 	@echo 'make peers      the tests that need heavy packages of other people, in an environment of their own'
+	@echo 'make docs       build the site into docs/_build; a warning is an error'
 	@echo 'make lock       solve the dependencies of pyproject.toml into the two locks (needs uv)'
 	@echo 'make clean      remove the virtual environments and the linters'\'' and tests'\'' caches'
 
@@ -32,6 +33,10 @@ faults: .venv/ready
 peers: .venv-peers/ready
 	$(PEERS)/pytest tests/peers
 
+docs: .venv/ready
+	$(BIN)/sphinx-build -q -W --keep-going docs docs/_build
+	@echo docs/_build/index.html
+
 lint: .venv/ready
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -44,7 +49,7 @@ lock:
 SOLVE := --universal --generate-hashes --no-header --quiet --python-version 3.11
 
 clean:
-	rm -rf .venv .venv-peers .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers docs/_build docs/generated .pytest_cache .ruff_cache .hypothesis
 
 # Two stamps: an edit of pyproject.toml alone does not install the dependencies again.
 .venv/locked: requirements.lock

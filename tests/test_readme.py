@@ -1,4 +1,4 @@
-"""What the README and CONTRIBUTING print is true: their commands and snippets run as printed."""
+"""What the README, the guides and CONTRIBUTING print is true: their commands and snippets run as printed."""
 
 import re
 import shlex
@@ -18,9 +18,10 @@ from ndigo.cli import main
 from ndigo.commands import COMMANDS
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-SHELL = [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()]
+GUIDES = ("train", "watch", "reproduce", "worlds", "files")
+PAGES = [(ROOT / name).read_text() for name in ("README.md", *(f"docs/{guide}.md" for guide in GUIDES))]
+BLOCKS = [block for page in PAGES for block in re.findall(r"^```(\w+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)]
+SHELL = list(dict.fromkeys(line for language, text in BLOCKS if language == "sh" for line in text.splitlines()))
 NDIGO = [line for line in SHELL if line.startswith("ndigo ")]
 RUNS = [line for line in NDIGO if "runs/first" in line]
 PYTHON = [text for language, text in BLOCKS if language == "python"]
@@ -99,6 +100,7 @@ def test_view_runs_as_printed_and_ctrl_c_ends_it(line):
 
 @pytest.mark.parametrize("snippet", PYTHON, ids=range(len(PYTHON)))
 def test_python_snippets_run_as_printed(snippet, tiny_runs, tmp_path, monkeypatch, capsys):
+    (tmp_path / "results").symlink_to(ROOT / "results")
     monkeypatch.chdir(tmp_path)
     exec(compile(snippet, "README.md", "exec"), {"__name__": "readme"})
 
@@ -109,8 +111,8 @@ def test_the_picture_is_what_the_command_above_it_draws(capsys):
     assert capsys.readouterr().out == picture
 
 
-def test_the_command_table_has_every_command():
-    assert re.findall(r"^\| `ndigo (\w+)", README, re.MULTILINE) == list(COMMANDS)
+def test_the_readme_is_read_in_a_minute_or_four():
+    assert len(PAGES[0].split()) <= 900
 
 
 def test_the_command_that_contributing_adds_works(tmp_path, monkeypatch, capsys):
@@ -124,5 +126,5 @@ def test_the_command_that_contributing_adds_works(tmp_path, monkeypatch, capsys)
 
 
 def test_every_link_to_a_file_leads_somewhere():
-    links = re.findall(r"\]\((?!http)([^)#]+)", README)
+    links = re.findall(r"\]\((?!http)([^)#]+)", PAGES[0])
     assert [link for link in links if not (ROOT / link).exists()] == []

@@ -1,4 +1,4 @@
-"""Prints the study's two tables and draws its figure: `python studies/recipe/table.py [--figure figure.png]`.
+"""Prints the study's three tables and draws its figure: `python studies/recipe/table.py [--figure figure.png]`.
 
 `--gather FOLDER` first puts what `run.py` has kept there into runs.jsonl.gz.
 """
@@ -19,6 +19,7 @@ from ndigo.paper.rows import RowFolder, load_row
 from ndigo.paper.scores import bounds
 
 RUNS = Path(__file__).with_name("runs.jsonl.gz")
+LONGEST = "w100-32k"
 ORDER = ("exp1", "exp2", "exp3", "exp5")
 WINDOWS = {"w100-16k": "windows of 100", "w400-16k": "windows of 400", "w100-32k": "windows of 100, 32,000 steps"}
 
@@ -54,6 +55,21 @@ def table(runs: dict[str, dict[str, Measured]]) -> list[str]:
         minutes = np.mean([run.minutes for run in whole[name].values()])
         cells = [f"{x:.2f}" for x in (*scores[name], np.mean(scores[name]))]
         lines.append(f"| {name} | " + " | ".join([*cells, f"{minutes:.1f}"]) + " |")
+    return lines
+
+
+def objects(runs: dict[str, dict[str, Measured]], candidate: str) -> list[str]:
+    """What each object comes to with one candidate: mean over five seeds, and the worst."""
+    lines = ["| | seen, % | worst | first at step | latest | discovery loss | worst |", "|---|" + "--:|" * 6]
+    for experiment in ORDER:
+        run = runs[candidate][experiment]
+        for name in EXPERIMENTS[experiment].discovers:
+            seen, first, loss = (
+                run.per_seed(metric, name) for metric in ("frequency", "first_visit", "discovery_loss")
+            )
+            ends = (seen.mean(), seen.min(), first.mean(), first.max())
+            cells = [*(f"{x:.0f}" for x in ends), f"{loss.mean():.2f}", f"{loss.max():.2f}"]
+            lines.append(f"| {experiment}, {run.row.reward}: {name} | " + " | ".join(cells) + " |")
     return lines
 
 
@@ -111,7 +127,7 @@ def main() -> None:
     if args.gather is not None:
         gather(args.gather)
     runs = read_runs()
-    print("\n".join([*table(runs), "", *maze(runs)]))
+    print("\n".join([*table(runs), "", *maze(runs), "", *objects(runs, LONGEST)]))
     if args.figure is not None:
         draw(runs, args.figure)
 

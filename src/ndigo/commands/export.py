@@ -37,7 +37,7 @@ class Arguments:
     figure: tuple[Path, ...] = ()
     """The world and the belief at chosen steps (.png or .pdf, or both)."""
     episodes_file: Path | None = None
-    """All that was recorded, as NumPy arrays (.npz; docs/episodes.md)."""
+    """All that was recorded, as NumPy arrays (.npz; docs/files.md)."""
     episode: int = 0
     """The first episode; films and figures show this one."""
     episodes: int = 3

@@ -78,6 +78,21 @@ def claims_markdown(judged: Sequence[JudgedClaim]) -> str:
     return "\n".join(lines) if len(lines) > 2 else "No claim has all its rows yet."
 
 
+def claims_page(judged: Sequence[JudgedClaim]) -> str:
+    """A page of the site: a heading per claim with its verdict, its comparisons folded under it."""
+    told = ", ".join(f"{verdict} {num}" for verdict, num in count(judged).items() if num)
+    parts = ["# Claims", f"{len(judged)} sentences of the paper, each turned into comparisons. Verdicts: {told}."]
+    for i, one in enumerate(judged, 1):
+        figures = [part_text(part) for part in one.parts] or [f"missing: {', '.join(row.name for row in one.missing)}"]
+        inside = "".join(f"<li>{escape(text)}</li>" for text in (*figures, *one.evidence, one.claim.note) if text)
+        parts += [
+            f"## {i}. {one.claim.text}",
+            f"**{one.verdict[0].upper()}{one.verdict[1:]}.** {one.claim.place}. Tested: {one.claim.rule}",
+            f"<details><summary>Comparisons</summary><ul>{inside}</ul></details>",
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
 def part_text(part: Part) -> str:
     mean, low, high = map(number, part.estimate)
     figures = f"{part.figures} " if part.figures else ""

@@ -1,7 +1,7 @@
 """Files of recorded episodes (`episodes.npz`), and the form in which a page receives one episode.
 
 A file is NumPy's compressed zip of the fields of `Episodes`, with `meta` as JSON text; it holds no pickles, and
-every array in it is checked by the zip's own checksum. docs/episodes.md lists the fields.
+every array in it is checked by the zip's own checksum. docs/files.md lists the fields.
 """
 
 from __future__ import annotations
