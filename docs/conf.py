@@ -7,7 +7,6 @@ paper's claims with their verdicts from the rows under results/.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import os
 import re
@@ -80,20 +79,19 @@ def commands_page() -> str:
     from ndigo.commands import COMMANDS
 
     os.environ["COLUMNS"] = "84"
-    parts = ["# Commands", "What each command prints with `--help-all`, or with `--help` where that is all there is."]
+    parts = ["# Commands", "What each command prints with `--help-all`."]
     for name, summary in COMMANDS.items():
         parts += [f"## ndigo {name}", f"{summary[0].upper()}{summary[1:]}.", f"```text\n{help_of(name)}\n```"]
     return "\n\n".join(parts) + "\n"
 
 
 def help_of(name: str) -> str:
-    from ndigo.terminal import options
+    from ndigo.cli import main
 
-    command = importlib.import_module(f"ndigo.commands.{name}")
     page = io.StringIO()
     with contextlib.suppress(SystemExit), contextlib.redirect_stdout(page):
-        options.read(command.Arguments, f"ndigo {name}", ["--help"])
-    return re.sub(r"\x1b\[[0-9;]*m", "", page.getvalue()).strip()
+        main([name, "--help-all"])
+    return page.getvalue().strip()
 
 
 def claims_page() -> str:

@@ -28,6 +28,29 @@ def test_every_link_to_a_file_leads_somewhere(document):
     assert [link for link in links if not (document.parent / link).exists()] == []
 
 
+def sentences(text: str) -> list[str]:
+    """Of a page's prose: without code, formulas, tables and what a command writes."""
+    text = re.sub(
+        r"<!-- ndigo report.*?<!-- end -->|^```.*?^```$|^\$\$.*?\$\$$", "", text, flags=re.DOTALL | re.MULTILINE
+    )
+    text = "\n".join(line for line in text.splitlines() if not line.startswith(("|", "#", "    ", "!")))
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"`[^`]*`|\$[^$]*\$", "code", text)
+    paragraphs = re.split(r"\n\s*\n|\n\s*[-*] |\n\d+\. ", text)
+    return [
+        part for text in paragraphs for part in re.split(r"(?<=[.:;?!])\s+(?=[A-Z*(]|code)", " ".join(text.split()))
+    ]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCUMENTS], ids=lambda path: path.name)
+def test_no_sentence_is_longer_than_thirty_words(page):
+    assert [text for text in sentences(page.read_text()) if len(text.split()) > 30] == []
+
+
+def test_the_documents_are_read_in_an_hour():
+    assert sum(len(document.read_text().split()) for document in DOCUMENTS) <= 11_000
+
+
 def test_every_name_in_the_notation_is_in_the_file_beside_it():
     missing = []
     for row in re.findall(r"^\|.*`src/.*\|$", NOTATION, re.MULTILINE):
