@@ -1,14 +1,17 @@
-"""The paper's worlds as Gymnasium environments.
+"""Our worlds, and yours, as Gymnasium environments.
 
     import gymnasium, ndigo.interop.gymnasium
     gymnasium.make("ndigo/FiveRooms-v0", experiment=1)  # experiments 1 to 4
     gymnasium.make("ndigo/Maze-v0")  # Experiment 5
     gymnasium.make_vec("ndigo/FiveRooms-v0", num_envs=64, experiment=1)
+    gymnasium.make("ndigo/World-v0", world="custom_world:world")  # any world or experiment, by the name commands take
 
-or, without the second import, `gymnasium.make("ndigo.interop.gymnasium:ndigo/FiveRooms-v0")`.
+or, without the second import, `gymnasium.make("ndigo.interop.gymnasium:ndigo/FiveRooms-v0")`. Every world of `WORLDS`
+has an id of its own, such as `ndigo/FixedAndNoise-v0` for `fixed_and_noise`; after you add one, call `register`.
 
-Reward is always 0.0 and no episode terminates: Gymnasium's `TimeLimit`, which `make` adds, truncates it
-after 400 steps (`max_episode_steps`). A single environment steps in plain Python, many at once in JAX.
+Reward is always 0.0 and no episode terminates: Gymnasium's `TimeLimit` truncates it after the world's number of steps
+(`max_episode_steps`). A single environment steps in plain Python where its world has a map of objects that can, else
+by one call to JAX; many at once step in JAX.
 `info` tells where everything is; an agent that reads it is no longer discovering anything.
 """
 
@@ -21,12 +24,14 @@ from typing import Any, SupportsIndex
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.wrappers import TimeLimit
 
 from ndigo.errors import NdigoError
-from ndigo.interop.numpy_world import NumpyWorld
+from ndigo.interop.jax_world import JaxWorld
+from ndigo.interop.numpy_world import MOVES, NumpyWorld
 from ndigo.interop.vector import WorldVectorEnv
-from ndigo.paper.experiments import find_experiment
-from ndigo.worlds import EPISODE_STEPS, World, make_world
+from ndigo.paper.experiments import find_experiment, find_world
+from ndigo.worlds import EPISODE_STEPS, WORLDS, World, make_world
 from ndigo.worlds.render import render_ansi, render_rgb
 
 FIVE_ROOMS_EXPERIMENTS = (1, 2, 3, 4)
@@ -35,7 +40,7 @@ WORDS_AHEAD = 128  # steps whose random words are drawn at once: one call to Num
 
 
 class WorldEnv(gymnasium.Env[np.ndarray, SupportsIndex]):
-    """One copy of a grid world. Its episodes have no end of their own: wrap it in `TimeLimit`."""
+    """One copy of a world. Its episodes have no end of their own: wrap it in `TimeLimit`."""
 
     metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}  # noqa: RUF012 (Gymnasium's way)
 
@@ -46,7 +51,8 @@ class WorldEnv(gymnasium.Env[np.ndarray, SupportsIndex]):
         self.render_mode = render_mode
         self.observation_space = spaces.Box(0, 1, world.shape, np.uint8)
         self.action_space = spaces.Discrete(world.num_actions)
-        self._copy = NumpyWorld(world)
+        is_plain = world.grid is not None and all(o.kind in MOVES for o in world.grid.objects)
+        self._copy = NumpyWorld(world) if is_plain else JaxWorld(world)
         self._words: list[list[int]] = []  # for the steps to come
 
     def reset(
@@ -68,9 +74,12 @@ class WorldEnv(gymnasium.Env[np.ndarray, SupportsIndex]):
         return self._copy.observe(), 0.0, False, False, self._copy.cells()
 
     def render(self) -> Any:
-        if self.render_mode == "ansi":
-            return render_ansi(self.world, self._copy.truth())
-        return render_rgb(self.world, self._copy.truth()) if self.render_mode == "rgb_array" else None
+        if self.render_mode is None:
+            return None
+        truth = self._copy.truth()
+        if truth is None:
+            raise NdigoError(f"world {self.world.name!r} has no truth to draw")
+        return render_ansi(self.world, truth) if self.render_mode == "ansi" else render_rgb(self.world, truth)
 
 
 class FiveRoomsEnv(WorldEnv):
@@ -85,6 +94,18 @@ class MazeEnv(WorldEnv):
 
     def __init__(self, view: int = 5, render_mode: str | None = None) -> None:
         super().__init__(_world_of(MAZE_EXPERIMENT, view), render_mode)
+
+
+def world_env(world: str, render_mode: str | None = None, **options: Any) -> gymnasium.Env:
+    """One copy of the world of that name, with episodes of its own length; options are `make_world`'s."""
+    found = find_world(world, **options)
+    return TimeLimit(WorldEnv(found, render_mode), found.num_steps)
+
+
+def world_vector(num_envs: int, world: str, view: int | None = None, **options: Any) -> WorldVectorEnv:
+    """Many copies; `options` are `WorldVectorEnv`'s."""
+    found = find_world(world) if view is None else find_world(world, view=view)
+    return WorldVectorEnv(found, num_envs, **options)
 
 
 def five_rooms_vector(num_envs: int, experiment: int = 1, view: int = 5, **options: Any) -> WorldVectorEnv:
@@ -118,18 +139,27 @@ def _cached_world(name: str, view: int) -> World:
 
 
 def register() -> None:
-    """Adds the environments to Gymnasium's registry; importing this module has done it."""
-    for name, single, vector in (
-        ("ndigo/FiveRooms-v0", FiveRoomsEnv, five_rooms_vector),
-        ("ndigo/Maze-v0", MazeEnv, maze_vector),
-    ):
+    """Adds the environments to Gymnasium's registry; importing this module has done it for all worlds known then."""
+    papers: dict[str, Any] = {"max_episode_steps": EPISODE_STEPS}
+    entries = [
+        ("ndigo/FiveRooms-v0", FiveRoomsEnv, five_rooms_vector, papers),
+        ("ndigo/Maze-v0", MazeEnv, maze_vector, papers),
+        ("ndigo/World-v0", world_env, world_vector, {}),
+        *((id_of(world), world_env, world_vector, {"kwargs": {"world": world}}) for world in WORLDS),
+    ]
+    for name, single, vector, options in entries:
         if name not in gymnasium.registry:
             gymnasium.register(
                 name,
                 entry_point=f"{__name__}:{single.__name__}",
                 vector_entry_point=f"{__name__}:{vector.__name__}",
-                max_episode_steps=EPISODE_STEPS,
+                **options,
             )
+
+
+def id_of(world: str) -> str:
+    """`ndigo/FixedAndNoise-v0` for the world `fixed_and_noise`."""
+    return f"ndigo/{''.join(part.capitalize() for part in world.split('_'))}-v0"
 
 
 register()
