@@ -21,6 +21,7 @@ from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.oracle import greedy, knowledge, make_filter, planner, search_path
 from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_experiment
 from ndigo.report.statistics import Estimate, estimates
+from ndigo.storage.seal import seal
 from ndigo.types import Policy
 from ndigo.worlds.rollout import rollout
 
@@ -43,7 +44,7 @@ def main() -> None:
         made_by = f"python studies/reference-agents/make.py {name} --episodes {args.episodes}"
         lines = ",\n  ".join(json.dumps(row) for row in rows)
         path = args.out / f"{name}.json"
-        path.write_text(f'{{"made_by": "{made_by}",\n "rows": [\n  {lines}\n]}}\n')
+        path.write_bytes(seal(f'{{"made_by": "{made_by}",\n "rows": [\n  {lines}\n]}}'.encode()) + b"\n")
         print(f"{path}: {', '.join(row['label'] for row in rows)} in {time.monotonic() - began:.0f} s", flush=True)
 
 

@@ -22,7 +22,8 @@ from made_up_rows import make_up
 from ndigo.errors import NdigoError
 from ndigo.fast import programs
 from ndigo.fast.programs import kept
-from ndigo.paper.experiments import Row
+from ndigo.paper.experiments import EXPERIMENTS, Row
+from ndigo.paper.references import FOLDER, reference_lines
 from ndigo.paper.rows import load_row
 from ndigo.storage import checkpoint
 from ndigo.storage.agents import load_agent
@@ -44,6 +45,8 @@ def kinds(finished, recorded, tmp_path_factory) -> dict[str, tuple[Path, Callabl
     agent = finished.export_agent(root / "agent.safetensors")
     row = make_up(root, Row("exp1", "pe"), lambda metric, name: 7.0).path
     save_episodes(root / "episodes.npz", recorded)
+    references = root / "references" / "exp1.json"
+    shutil.copytree(str(FOLDER), references.parent)
 
     def read_row() -> Any:
         found = load_row(row)
@@ -51,6 +54,11 @@ def kinds(finished, recorded, tmp_path_factory) -> dict[str, tuple[Path, Callabl
 
     def read_state() -> Any:
         return checkpoint.load(step, mark)
+
+    def read_references() -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("ndigo.paper.references.FOLDER", references.parent)
+            return [vars(line) for line in reference_lines(EXPERIMENTS["exp1"])]
 
     return {
         "config.json of a run": (run.path / "config.json", run.settings),
@@ -61,6 +69,7 @@ def kinds(finished, recorded, tmp_path_factory) -> dict[str, tuple[Path, Callabl
         "result.json": (row / "result.json", read_row),
         "config.json of a row": (row / "config.json", read_row),
         "metrics.jsonl.gz": (row / "metrics.jsonl.gz", read_row),
+        "reference agents": (references, read_references),
         "episodes.npz": (root / "episodes.npz", lambda: dict(vars(load_episodes(root / "episodes.npz")))),
     }
 
@@ -87,7 +96,7 @@ def tell(capsys: pytest.CaptureFixture[str], name: str, count: Counter[str]) -> 
     "name",
     [
         *("config.json of a run", "metrics.jsonl", "manifest.json", "state.safetensors", "agent.safetensors"),
-        *("result.json", "config.json of a row", "metrics.jsonl.gz", "episodes.npz"),
+        *("result.json", "config.json of a row", "metrics.jsonl.gz", "reference agents", "episodes.npz"),
     ],
 )
 def test_a_flipped_bit_is_named_or_changes_nothing(name, kinds, capsys):

@@ -14,6 +14,7 @@ from ndigo.cli import main
 from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.references import reference_lines
 from ndigo.report.tables import HEADINGS
+from ndigo.storage.seal import seal
 
 
 def rows(text: str) -> dict[tuple[str, str], list[str]]:
@@ -51,7 +52,7 @@ def test_reference_agents_stand_under_a_line_for_the_objects_they_say_something_
         "greedy": {"visits": {"fixed": [64.9, 50, 83], "noise": [1, 0, 2]}},
     }
     rows_made = [{"label": label, "values": values} for label, values in made.items()]
-    (tmp_path / "exp1.json").write_text(json.dumps({"rows": rows_made}))
+    (tmp_path / "exp1.json").write_bytes(seal(json.dumps({"rows": rows_made}).encode()))
     monkeypatch.setattr("ndigo.paper.references.FOLDER", tmp_path)
     run = write_run(tmp_path / "run", world="exp1", reward="pe", seeds=3)
     assert main(["report", str(run)]) == 0

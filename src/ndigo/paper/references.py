@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from importlib.resources import files
 from math import nan
 
+from ndigo.errors import NdigoError
 from ndigo.paper.experiment import Experiment
 from ndigo.report.statistics import Estimate
 from ndigo.report.tables import Line
+from ndigo.storage.seal import unseal
 
 FOLDER = files("ndigo.paper") / "reference_agents"
 
@@ -17,6 +18,10 @@ def reference_lines(experiment: Experiment | None) -> list[Line]:
     """The experiment's reference agents; none where they were not measured."""
     if experiment is None or not (path := FOLDER / f"{experiment.name}.json").is_file():
         return []
+    try:
+        rows = unseal(path.read_bytes().removesuffix(b"\n"))[0]["rows"]
+    except ValueError as error:
+        raise NdigoError(f"{path} is damaged ({error}); install ndigo again") from None
     return [
         Line(
             label=line["label"],
@@ -26,5 +31,5 @@ def reference_lines(experiment: Experiment | None) -> list[Line]:
                 for metric, by_object in line["values"].items()
             },
         )
-        for line in json.loads(path.read_text())["rows"]
+        for line in rows
     ]
