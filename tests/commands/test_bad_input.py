@@ -129,7 +129,7 @@ def test_a_run_in_a_folder_that_looks_like_markup_falls_back_to_an_earlier_check
         (["train", "..:x"], "'..' is no module's name"),
         (["train", "exp1", "--reward", "..:x"], "'..' is no module's name"),
         (["bench", "--json", "/"], "it is a folder"),
-        (["audit", AGENT, "--out", "a.xyz"], "a figure is .png or .pdf"),
+        (["audit", AGENT, "--out", "a.xyz"], "a figure is .png, .pdf or .svg"),
     ],
 )
 def test_numbers_and_names_beyond_sense_leave_nothing(words, says, tmp_path, monkeypatch, capsys):

@@ -72,7 +72,7 @@ def test_a_page_is_one_file(in_folder, capsys):
         (["two.npz"], "name at least one output: --html, --video, --gif, --figure or --episodes-file"),
         (["two.npz", "--gif", "a.png"], "--gif a.png: the name must end in .gif"),
         (["two.npz", "--html", "a"], "--html a: the name must end in .html"),
-        (["two.npz", "--figure", "a.jpg"], "a.jpg: a figure is .png or .pdf"),
+        (["two.npz", "--figure", "a.jpg"], "a.jpg: a figure is .png, .pdf or .svg"),
         (["two.npz", "--figure", "a.png", "--steps", "401"], "--steps 401: the episode has steps 0 to 400"),
         (["two.npz", "--gif", "a.gif", "--until", "401"], "--until 401: must be from 1 to 400"),
         (["two.npz", "--gif", "a.gif", "--episode", "2"], "--episode 2: ../two.npz has episodes 0 to 1"),

@@ -81,7 +81,7 @@ def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(rows, tmp
     told = json.loads(capsys.readouterr().out)
     assert told["tables"][0]["rows"]["ndigo-4"]["visits: fixed"]["paper"] == "300.4 ± 22.2"
     assert len(told["claims"]) == len(all_claims())
-    blue = abs(imread(tmp_path / "exp1-discovery-loss.png")[..., :3] * 255 - (0x3D, 0x86, 0xD6)).max(axis=-1) <= 2
+    blue = abs(imread(tmp_path / "exp1-discovery-loss.png")[..., :3] * 255 - (0x00, 0x72, 0xB2)).max(axis=-1) <= 2
     assert blue.sum() > 200  # ndigo-4's line
 
 

@@ -11,6 +11,7 @@ from made_up_runs import OBJECTS, write_run
 from matplotlib.image import imread
 
 from ndigo.cli import main
+from ndigo.palette import ORANGE, SKY
 from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.references import reference_lines
 from ndigo.report.tables import HEADINGS
@@ -109,9 +110,10 @@ def test_each_world_gets_its_own_table_and_picture(tmp_path, capsys):
 def test_the_picture_shows_each_object_in_its_colour(tmp_path, reward, num_lines, capsys):
     run = write_run(tmp_path / "run", world="exp1", reward=reward, seeds=3, num_lines=num_lines)
     assert main(["report", str(run)]) == 0
+    assert {path.suffix for path in run.glob("curves.*")} == {".png", ".pdf", ".svg"}
     picture = (imread(run / "curves.png")[..., :3] * 255).round()
     width = picture.shape[1]
-    for colour in ((0x1B, 0x6C, 0xA8), (0xD1, 0x49, 0x5B)):
+    for colour in (ORANGE, SKY):  # as in the viewer: fixed, white noise
         is_colour = np.abs(picture - colour).max(axis=-1) <= 2
         thirds = [is_colour[:, i * width // 3 : (i + 1) * width // 3].sum() for i in range(3)]
         assert min(thirds[:2]) > 30  # discovery loss and visits

@@ -207,7 +207,7 @@ def test_a_figure_as_pdf_is_one_page_whose_letters_are_letters(recorded, tmp_pat
 @pytest.mark.parametrize(
     ("name", "steps", "message"),
     [
-        ("a.jpg", [], r"a\.jpg: a figure is \.png or \.pdf"),
+        ("a.jpg", [], r"a\.jpg: a figure is \.png, \.pdf or \.svg"),
         ("a.png", [401], "--steps 401: the episode has steps 0 to 400"),
         ("a.png", [-1], "--steps -1: the episode has steps 0 to 400"),
         ("a.png", list(range(9)), "--steps: 9 are too many for one figure; at most 8"),

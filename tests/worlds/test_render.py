@@ -8,9 +8,10 @@ import pytest
 
 from ndigo import EXPERIMENTS, make_world
 from ndigo.errors import NdigoError
+from ndigo.palette import OBJECTS
 from ndigo.types import Truth
 from ndigo.worlds import WORLDS, Object, World, grid_world, read_layout
-from ndigo.worlds.render import AGENT, FLOOR, OBJECTS, SEEN_LIGHT, WALL, legend, render_ansi, render_rgb
+from ndigo.worlds.render import AGENT, FLOOR, SEEN_LIGHT, WALL, legend, render_ansi, render_rgb
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 

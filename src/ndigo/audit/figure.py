@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ndigo.audit.episodes import AuditedEpisode
 from ndigo.audit.numbers import Audit
-from ndigo.report.figures import write_figure
+from ndigo.report.figures import PAGE, write_figure
 
 NUM_BINS = 45
 
@@ -19,8 +19,8 @@ NUM_BINS = 45
 def draw_scatter(judged: AuditedEpisode, audit: Audit, channels: Sequence[str], title: str, path: Path) -> Path:
     """Writes the picture and returns its path; steps that fall together darken a square."""
     assert judged.learned is not None
-    figure = Figure(figsize=(0.6 + 3.3 * len(channels), 3.9), layout="constrained")
-    figure.suptitle(title, fontsize=9)
+    figure = Figure(figsize=(PAGE, 0.6 + 0.9 * PAGE / len(channels)), layout="constrained")
+    figure.suptitle(title, fontsize=8)
     axes = figure.subplots(1, len(channels), squeeze=False)[0]
     image = None
     for c, (axis, line) in enumerate(zip(axes, audit.pay[1:], strict=True)):
@@ -34,11 +34,11 @@ def draw_scatter(judged: AuditedEpisode, audit: Audit, channels: Sequence[str], 
         )
         axis.axline((0, 0), slope=1, color="0.4", linewidth=0.8, linestyle=":")
         told = "" if line.correlation is None else f", correlation {line.correlation.mean:.2f}"
-        axis.set_title(f"{line.name}{told}", fontsize=9)
-        axis.set_xlabel("perfect model's reward (nats)", fontsize=8)
+        axis.set_title(f"{line.name}{told}", fontsize=7.5)
+        axis.set_xlabel("perfect model's reward (nats)", fontsize=7.5)
         axis.set_aspect("equal")
         axis.tick_params(labelsize=7)
-    axes[0].set_ylabel("learned reward (nats)", fontsize=8)
+    axes[0].set_ylabel("learned reward (nats)", fontsize=7.5)
     if image is not None:
         figure.colorbar(image, ax=axes, label="steps", shrink=0.8).ax.tick_params(labelsize=7)
-    return write_figure(figure, path, dpi=130)
+    return write_figure(figure, path, dpi=200)

@@ -102,7 +102,7 @@ def run(args: Arguments) -> None:
     if figure is not None:
         make_folder(figure.parent)
         steps = f"every step of {judged.ideal.shape[0] * args.episodes} episodes"
-        draw_scatter(judged, audit, channels, f"{args.path}: {reward.name} in {world.name}, {steps}", figure)
+        draw_scatter(judged, audit, channels, f"{reward.name} in {world.name}, {steps}", figure)
     if args.json:
         about = {"path": args.path, "policy": args.policy, "episodes": args.episodes, "seed": args.seed}
         print(json.dumps(about | audit.as_dict() | {"verdict": told, "figure": figure and str(figure)}, indent=1))

@@ -83,7 +83,8 @@ def run(args: Arguments) -> None:
     told["conclusion"] = closing(lines[1], walker, experiment, args.minutes)
     say(f"{run.path} at step {run.outcome.step:,}, {basis(trained, args.episodes)}\n\n{told['conclusion']}\n")
     console.print(compared_with_paper(lines, experiment, references=False))
-    say(f"curves: {draw_curves([RunFolder(run.path)], run.path / 'curves.png', experiment.world.grid)}")
+    (curves,) = draw_curves([RunFolder(run.path)], run.path / "curves", experiment.world.grid)
+    say(f"curves: {curves}")
     if run.outcome.why != "finished":
         say(f"to go on: ndigo train --resume {run.path}")
     if args.json:

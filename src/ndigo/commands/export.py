@@ -35,7 +35,7 @@ class Arguments:
     gif: Path | None = None
     """The same, small, as an animated GIF."""
     figure: tuple[Path, ...] = ()
-    """The world and the belief at chosen steps (.png or .pdf, or both)."""
+    """The world and the belief at chosen steps (.png, .pdf or .svg, or several)."""
     episodes_file: Path | None = None
     """All that was recorded, as NumPy arrays (.npz; docs/files.md)."""
     episode: int = 0

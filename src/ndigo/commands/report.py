@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 from matplotlib.figure import Figure
@@ -24,7 +24,7 @@ from ndigo.paper.scores import Scores, as_json, scores, scores_figure
 from ndigo.paper.state import blocks, claims_section, part_text, summary, write_docs
 from ndigo.paper.tables import compared_with_paper, experiment_of_run, paper_sheets
 from ndigo.report.curves import curves_figure, draw_curves
-from ndigo.report.figures import as_svg, save_png
+from ndigo.report.figures import FORMATS, as_svg, save_figure
 from ndigo.report.page import Section, figures_section, page, players_section, tables_section
 from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
@@ -52,6 +52,8 @@ class Arguments:
     """With --paper: where the rows lie (ndigo reproduce makes them)."""
     out: Path | None = None
     """Folder for the pictures; without it the first run's own, or runs/paper."""
+    formats: tuple[Literal["png", "pdf", "svg"], ...] = FORMATS
+    """Kinds of picture: each at the width of a column or a page of a paper, with fonts inside."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print the numbers as JSON, and nothing else; no picture or page is made."""
     trust: Trust = ()
@@ -99,8 +101,8 @@ def _report_runs(args: Arguments) -> None:
         experiment = experiment_of_run(folders[0].settings())
         grids[world] = None if experiment is None else experiment.world.grid
         console.print(compared_with_paper(lines, experiment))
-        name = "curves.png" if len(by_world) == 1 else f"curves-{file_name(world)}.png"
-        print(f"curves: {draw_curves(folders, out / name, grids[world])}")
+        name = "curves" if len(by_world) == 1 else f"curves-{file_name(world)}"
+        print(f"curves: {_told(draw_curves(folders, out / name, grids[world], args.formats))}")
         printed = (lambda *_: "") if experiment is None else experiment.printed.text
         sheets.append(sheet_of(_title(world), lines, printed))
     if args.html is not None:
@@ -146,7 +148,7 @@ def _report_paper(args: Arguments) -> None:
             console.print(_claim_text(number, one), highlight=False)
         print()
     print(summary(rows, judged, others))
-    figures = _draw(args.out or Path("runs/paper"), rows)
+    figures = _draw(args.out or Path("runs/paper"), rows, args.formats)
     known = blocks(rows, judged, others)
     for path in args.docs:
         print(f"{path}: {', '.join(write_docs(path, known))}")
@@ -175,7 +177,7 @@ def _claim_text(number: int, judged: JudgedClaim) -> str:
     return "\n".join(lines)
 
 
-def _draw(out: Path, rows: Rows) -> list[tuple[str, str]]:
+def _draw(out: Path, rows: Rows, formats: Sequence[str]) -> list[tuple[str, str]]:
     """Writes every figure that has a row, and the scores as numbers; returns (caption, SVG) of each."""
     if not rows:
         return []
@@ -187,10 +189,15 @@ def _draw(out: Path, rows: Rows) -> list[tuple[str, str]]:
     with working("drawing", 1 + sum(1 + experiment.tracks for experiment in EXPERIMENTS.values())) as advance:
         for done, (name, caption, figure) in enumerate(_figures(rows, found), 1):
             if figure is not None:
-                print(f"{caption}: {save_png(figure, out / f'{name}.png')}")
+                print(f"{caption}: {_told(save_figure(figure, out / name, formats))}")
                 figures.append((caption, as_svg(figure)))
             advance(done)
     return figures
+
+
+def _told(paths: Sequence[Path]) -> str:
+    """`runs/paper/scores.png, .pdf, .svg`."""
+    return ", ".join([str(paths[0]), *(path.suffix for path in paths[1:])])
 
 
 def _figures(rows: Rows, found: Scores) -> Iterator[tuple[str, str, Figure | None]]:

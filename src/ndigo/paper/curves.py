@@ -6,7 +6,6 @@ Lines are means over seeds, bands their 95% intervals.
 from __future__ import annotations
 
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from matplotlib import rc_context
@@ -14,32 +13,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from ndigo.palette import Dash, dash_of, line_of_reward
 from ndigo.paper.comparisons import prior
 from ndigo.paper.experiment import Experiment, Row
 from ndigo.paper.measured import Measured, Rows
-from ndigo.report.figures import INK, STYLE, plain
+from ndigo.report.figures import COLUMN, INK, PAGE, STYLE, label_ends, plain
 from ndigo.report.statistics import bootstrap, bootstrap_of
 
 Interval = tuple[np.ndarray, np.ndarray, np.ndarray]  # mean, low, high
 PICTURES_IN_A_ROW = 4
 BY_HEIGHT: Any = {"xycoords": ("axes fraction", "data"), "fontsize": 7}
 
-COLOURS = {
-    "random": "#8a8f98",
-    "pe": "#d9822b",
-    "pg": "#a89a2e",
-    "icm": "#cf5a92",
-    "ndigo-1": "#5fb3a1",
-    "ndigo-2": "#3fa34d",
-    "ndigo-4": "#3d86d6",
-    "ndigo-5": "#2f6f9f",
-    "ndigo-10": "#8466d8",
-}
-SPARE = ("#7a6a53", "#4c9aa8", "#b0643c", "#6b7f3a")  # of rewards that the paper does not have
-
-
-def colour_of(reward: str) -> str:
-    return COLOURS.get(reward) or SPARE[crc32(reward.encode()) % len(SPARE)]
+MARKS = 8  # markers along a line
 
 
 def discovery_figure(experiment: Experiment, rows: Rows) -> Figure | None:
@@ -49,12 +34,13 @@ def discovery_figure(experiment: Experiment, rows: Rows) -> Figure | None:
         return None
     with rc_context(STYLE):
         figure, axis = _empty("learner steps", "discovery loss (nats)")
-        for numbers in there:
-            _line(axis, numbers.row.reward, numbers.steps, numbers.discovery_curve())
+        ends = [_line(axis, numbers.row.reward, numbers.steps, numbers.discovery_curve()) for numbers in there]
         if (known := _level(axis, experiment)) is not None:
-            axis.annotate(known[1].replace(" ", "\n", 1), (1.01, known[0]), va="center", **BY_HEIGHT)
+            ends.append((known[0], known[1], INK))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x else "0"))
-        _finish(figure, axis)
+        axis.set_xlim(0, max(numbers.steps[-1] for numbers in there))
+        axis.set_ylim(bottom=0)
+        label_ends(axis, ends)
     return figure
 
 
@@ -65,15 +51,16 @@ def tracking_figure(experiment: Experiment, rows: Rows) -> Figure | None:
         return None
     with rc_context(STYLE):
         num_rows = -(-len(there) // PICTURES_IN_A_ROW)
-        figure = Figure(figsize=(7.2, 0.9 + 1.6 * num_rows), layout="constrained")
+        figure = Figure(figsize=(PAGE, 0.9 + 1.5 * num_rows), layout="constrained")
         axes = figure.subplots(num_rows, PICTURES_IN_A_ROW, sharex=True, sharey=True, squeeze=False).flat
         for numbers, axis in zip(there, axes, strict=False):
             plain(axis)
-            axis.set_title(numbers.row.reward, color=colour_of(numbers.row.reward), fontsize=8)
-            for name, style in zip(numbers.discovers, ("-", "--", ":", "-."), strict=False):
+            colour = line_of_reward(numbers.row.reward).colour
+            axis.set_title(numbers.row.reward, color=colour, fontsize=8)
+            for nth, name in enumerate(numbers.discovers):
                 i = numbers.objects.index(name)
                 ages, values = _pooled(numbers.tracking_loss[:, i], numbers.tracking_steps[:, i])
-                _drawn(axis, ages, values, color=colour_of(numbers.row.reward), label=name, linestyle=style)
+                _drawn(axis, ages, values, color=colour, label=name, linestyle=dash_of(nth))
             # Far beyond the level lies nothing but chance: few steps, and a probe that is sure of the wrong cell.
             if (known := _level(axis, experiment)) is not None:
                 axis.set(ylim=(0, 1.35 * known[0]))
@@ -107,7 +94,7 @@ def _there(experiment: Experiment, rows: Rows) -> list[Measured]:
 
 
 def _empty(x: str, y: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(4.8, 3.1), layout="constrained")  # as wide as a phone shows at its own size
+    figure = Figure(figsize=(COLUMN, 0.7 * COLUMN), layout="constrained")
     axis = figure.subplots()
     axis.set_xlabel(x)
     axis.set_ylabel(y)
@@ -115,15 +102,20 @@ def _empty(x: str, y: str) -> tuple[Figure, Axes]:
     return figure, axis
 
 
-def _line(axis: Axes, reward: str, x: np.ndarray, values: np.ndarray) -> None:
-    _drawn(axis, x, bootstrap(values), color=colour_of(reward), label=reward)
+def _line(axis: Axes, reward: str, x: np.ndarray, values: np.ndarray) -> tuple[float, str, str]:
+    """Draws it; returns where it ends, its name and its colour."""
+    style, interval = line_of_reward(reward), bootstrap(values)
+    _drawn(axis, x, interval, color=style.colour, label=reward, linestyle=style.dash, marker=style.marker)
+    return float(interval[0][-1]), reward, style.colour
 
 
-def _drawn(axis: Axes, x: np.ndarray, values: Interval, *, color: str, label: str, linestyle: str = "-") -> None:
+def _drawn(
+    axis: Axes, x: np.ndarray, values: Interval, *, color: str, label: str, linestyle: Dash = "-", marker: str = ""
+) -> None:
     mean, low, high = values
-    marker = "o" if len(x) < 3 else None
-    axis.plot(x, mean, color=color, label=label, linewidth=1.6, linestyle=linestyle, marker=marker)
-    axis.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
+    marks = {"marker": marker or ("o" if len(x) < 3 else ""), "markersize": 3, "markevery": max(1, len(x) // MARKS)}
+    axis.plot(x, mean, color=color, label=label, linewidth=1.2, linestyle=linestyle, **marks)  # type: ignore[arg-type]
+    axis.fill_between(x, low, high, color=color, alpha=0.12, linewidth=0)
 
 
 def _level(axis: Axes, experiment: Experiment) -> tuple[float, str] | None:
@@ -134,9 +126,3 @@ def _level(axis: Axes, experiment: Experiment) -> tuple[float, str] | None:
     axis.axhline(level, color=INK, alpha=0.5, linewidth=0.8, linestyle=":")
     rooms = {o.name: o.rooms for o in grid.objects}
     return level, "knows the rooms" if any(len(rooms[name]) > 1 for name in experiment.discovers) else "knows the room"
-
-
-def _finish(figure: Figure, axis: Axes) -> None:
-    axis.set_xlim(left=0)
-    axis.set_ylim(bottom=0)
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False, fontsize=7.5)

@@ -20,11 +20,11 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from ndigo.paper.curves import colour_of
+from ndigo.palette import line_of_reward
 from ndigo.paper.experiment import EXPERIMENTS, Experiment
 from ndigo.paper.measured import Measured, Rows
 from ndigo.paper.references import reference_lines
-from ndigo.report.figures import INK, STYLE, plain
+from ndigo.report.figures import INK, PAGE, STYLE, plain
 from ndigo.report.statistics import LEVEL, Estimate
 
 METRICS = ("discovery_loss", "first_visit")
@@ -88,14 +88,16 @@ def scores_figure(found: Scores) -> Figure | None:
     if not found:
         return None
     with rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+        figure = Figure(figsize=(PAGE, 0.45 * PAGE), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(2, 3))
         for i, (reward, by_experiment) in enumerate(found.items()):
-            colour, (mean, low, high) = colour_of(reward), aggregate(by_experiment)
-            left.plot([low, high], [i, i], color=colour, linewidth=4, alpha=0.35, solid_capstyle="butt")
-            left.plot([mean], [i], color=colour, marker="o", markersize=5)
+            style, (mean, low, high) = line_of_reward(reward), aggregate(by_experiment)
+            left.plot([low, high], [i, i], color=style.colour, linewidth=4, alpha=0.35, solid_capstyle="butt")
+            left.plot([mean], [i], color=style.colour, marker=style.marker, markersize=5)
             taus = np.linspace(-0.5, 1.1, 321)
-            right.plot(taus, profile(by_experiment, taus), color=colour, label=reward, linewidth=1.4)
+            marks = {"marker": style.marker, "markersize": 3, "markevery": (5 * i, 40)}  # each at steps of its own
+            line = {"color": style.colour, "linestyle": style.dash, "linewidth": 1.2}
+            right.plot(taus, profile(by_experiment, taus), label=reward, **line, **marks)  # type: ignore[arg-type]
         left.set_yticks(range(len(found)), [f"{name} ({len(of)})" for name, of in found.items()])
         left.invert_yaxis()
         left.set_xlabel("score, interquartile mean")

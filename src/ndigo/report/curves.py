@@ -16,20 +16,21 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ndigo.report.figures import INK, STYLE, write_figure
+from ndigo.palette import WALLS, Dash, dash_of, hexadecimal, object_colours
+from ndigo.report.figures import INK, PAGE, STYLE, label_ends, plain, save_figure
 from ndigo.report.statistics import bootstrap
 from ndigo.storage.run_folder import RunFolder
 from ndigo.worlds.grid_world import Grid, start_cells
 
-BINARY_COLOUR = "0.55"
-COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8e5ea2", "#e08e0b", "#17a2a2")
-
+Style = tuple[str, Dash]  # colour, dash
 Curve = tuple[str, list[int], np.ndarray]  # name, steps, values [S, points]
 
 
-def draw_curves(runs: Sequence[RunFolder], path: Path, grid: Grid | None = None) -> Path:
-    """Writes the picture of the runs, which are all of one world, and returns its path."""
-    return write_figure(curves_figure(runs, grid), path, dpi=130)
+def draw_curves(
+    runs: Sequence[RunFolder], path: Path, grid: Grid | None = None, formats: Sequence[str] = ("png",)
+) -> list[Path]:
+    """Writes the picture of the runs, which are all of one world, in each format; `path` is without an ending."""
+    return save_figure(curves_figure(runs, grid), path, formats)
 
 
 def curves_figure(runs: Sequence[RunFolder], grid: Grid | None = None) -> Figure:
@@ -37,7 +38,7 @@ def curves_figure(runs: Sequence[RunFolder], grid: Grid | None = None) -> Figure
     panels: list[tuple[str, Callable[[RunFolder], list[Curve]]]] = [
         ("discovery loss (nats)", lambda run: _evaluated(run, "discovery_loss")),
         ("visits (steps in view)", lambda run: _evaluated(run, "visits")),
-        ("reward a step, by channel", _reward_split),
+        ("reward per step (nats)", _reward_split),
     ]
     panels = [(title, read) for title, read in panels if any(read(run) for run in runs)]
     with rc_context(STYLE):
@@ -48,26 +49,33 @@ def _panels(
     runs: Sequence[RunFolder], panels: Sequence[tuple[str, Callable[[RunFolder], list[Curve]]]], grid: Grid | None
 ) -> Figure:
     # A figure of its own, not pyplot's: no window system, no state left behind.
-    figure = Figure(figsize=(4.4 * len(panels), 0.6 + 2.7 * len(runs)), layout="constrained")
+    figure = Figure(figsize=(PAGE * len(panels) / 3, 0.4 + 1.7 * len(runs)), layout="constrained")
     axes = figure.subplots(len(runs), len(panels), squeeze=False, sharex="col", sharey="col")
     for i, run in enumerate(runs):
         settings = run.settings()
-        colours = _colours(settings["world"])
+        styles = _styles(settings["world"], grid)
         for j, (title, read) in enumerate(panels):
-            _draw(axes[i, j], read(run), colours)
+            _draw(axes[i, j], read(run), styles)
             if i == 0:
-                axes[i, j].set_title(title, fontsize=10)
+                axes[i, j].set_title(title)
             if title.startswith("discovery") and grid is not None:
                 _reference_levels(axes[i, j], grid)
             if i == len(runs) - 1:
-                axes[i, j].set_xlabel("learner steps", fontsize=9)
+                axes[i, j].set_xlabel("learner steps")
         num_seeds = settings["config"]["seeds"]
         seeds = "1 seed" if num_seeds == 1 else f"{num_seeds} seeds, 95% interval"
-        axes[i, 0].set_ylabel(f"{run.path.name}\n{settings['reward']}, {seeds}", fontsize=8)
+        axes[i, 0].set_ylabel(f"{run.path.name}\n{settings['reward']}, {seeds}", fontsize=6.5)
     for j, (_, read) in enumerate(panels):
         if read is not _reward_split:
             # Both have a true zero; a reward may be negative. Last of all: it ends the scaling to what is drawn.
             axes[0, j].set_ylim(bottom=0)
+    for i, run in enumerate(runs):
+        for j, (_, read) in enumerate(panels):
+            curves, styles = read(run), _styles(run.settings()["world"], grid)
+            ends = [
+                (float(values.mean(axis=0)[-1]), name, styles.get(name, (INK, "-"))[0]) for name, _, values in curves
+            ]
+            label_ends(axes[i, j], ends)
     return figure
 
 
@@ -94,24 +102,24 @@ def _curves(names: Sequence[str], lines: Sequence[dict[str, Any]], values: Seque
     return [(name, steps, per_point[:, :, i].T) for i, name in enumerate(names[: per_point.shape[2]])]
 
 
-def _draw(axis: Axes, curves: Sequence[Curve], colours: dict[str, str]) -> None:
+def _draw(axis: Axes, curves: Sequence[Curve], styles: dict[str, Style]) -> None:
     for name, steps, values in curves:
         mean, low, high = bootstrap(values)
-        colour = colours.get(name, INK)
+        colour, dash = styles.get(name, (INK, "-"))
         # Few points are shown as such; one alone makes no line.
         dot = {"marker": "o", "markersize": 3} if len(steps) < 10 else {}
-        axis.plot(steps, mean, color=colour, label=name, linewidth=1.5, **dot)
-        axis.fill_between(steps, low, high, color=colour, alpha=0.2, linewidth=0)
-    axis.grid(alpha=0.25)
-    axis.tick_params(labelsize=8)
-    axis.spines[["top", "right"]].set_visible(False)
-    if curves:
-        axis.legend(fontsize=8, frameon=False)
+        axis.plot(steps, mean, color=colour, label=name, linewidth=1.2, linestyle=dash, **dot)
+        axis.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
+    plain(axis)
 
 
-def _colours(world: dict[str, Any]) -> dict[str, str]:
-    others = dict.fromkeys(world["channels"], BINARY_COLOUR)
-    return others | {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(world["in_view"])}
+def _styles(world: dict[str, Any], grid: Grid | None) -> dict[str, Style]:
+    """Colour and dash by name: an object's as its kind's, where the map tells it; walls are grey."""
+    kinds = {} if grid is None else {o.name: o.kind for o in grid.objects}
+    colours = object_colours([kinds.get(name, "") for name in world["in_view"]])
+    others: dict[str, Style] = dict.fromkeys(world["channels"], (WALLS, (0, (1, 1))))
+    named = enumerate(zip(world["in_view"], colours, strict=True))
+    return others | {name: (hexadecimal(colour), dash_of(i)) for i, (name, colour) in named}
 
 
 def _reference_levels(axis: Axes, grid: Grid) -> None:
@@ -120,10 +128,10 @@ def _reference_levels(axis: Axes, grid: Grid) -> None:
     for num_cells in sorted(levels):
         axis.axhline(log(num_cells), color="0.7", linewidth=0.8, linestyle=":")
         axis.annotate(
-            f"knows the room, ln {num_cells}",
+            f"room known, ln {num_cells}",
             (1, log(num_cells)),
             xycoords=("axes fraction", "data"),
-            fontsize=6.5,
+            fontsize=6,
             color="0.5",
             ha="right",
             va="top",

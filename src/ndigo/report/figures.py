@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
@@ -13,14 +14,18 @@ from matplotlib.text import Text
 
 from ndigo.storage.run_folder import make_folder, write_whole
 
+COLUMN, PAGE = 3.25, 6.75  # inches: a column and a page of a conference's two-column sheet
+FORMATS: tuple[Literal["png", "pdf", "svg"], ...] = ("png", "pdf", "svg")
 INK = "#010203"  # stands for the colour of the page's text
+LINE_HEIGHT = 0.115  # inches, of a name at the end of a line
 STYLE: Any = {  # matplotlib's settings
     "text.color": INK,
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
     "xtick.color": INK,
     "ytick.color": INK,
-    "font.size": 8,
+    "font.size": 7.5,
+    "pdf.fonttype": 42,  # fonts that a publisher's checker takes
     "svg.fonttype": "none",  # text stays text: small, and in the page's own font
     "svg.hashsalt": "ndigo",  # the same figure, the same bytes
 }
@@ -53,8 +58,43 @@ def as_svg(figure: Figure) -> str:
     return svg[svg.index("<svg") :].replace(INK, "currentColor")
 
 
-def save_png(figure: Figure, path: Path) -> Path:
-    return write_figure(figure, path, dpi=150, facecolor="white")
+def label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Writes each line's name, (height, text, colour), where it ends at the right; names that would meet move apart.
+
+    Heights keep their order. Needs the limits of the axis as they will be.
+    """
+    low, high = axis.get_ylim()
+    rows = sorted((min(max((y - low) / (high - low), 0.0), 1.0), text, colour) for y, text, colour in ends)
+    tall = axis.get_figure().get_figheight() * axis.get_position().height  # type: ignore[union-attr]
+    heights = spread([row[0] for row in rows], LINE_HEIGHT / tall)
+    for height, (_, text, colour) in zip(heights, rows, strict=True):
+        axis.annotate(text, (1.02, height), xycoords="axes fraction", va="center", fontsize=6.5, color=colour)
+
+
+def spread(heights: Sequence[float], gap: float) -> list[float]:
+    """Sorted heights from 0 to 1, moved as little as it takes to lie `gap` apart.
+
+    Heights that are too close join a block, which lies where its members would on average, and inside.
+    """
+    blocks: list[list[float]] = []  # the heights of each
+    for height in heights:
+        blocks.append([height])
+        while len(blocks) > 1 and _bottom(blocks[-1], gap) < _bottom(blocks[-2], gap) + gap * len(blocks[-2]):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
+    return [_bottom(block, gap) + gap * i for block in blocks for i in range(len(block))]
+
+
+def _bottom(block: Sequence[float], gap: float) -> float:
+    reach = gap * (len(block) - 1)
+    return max(0.0, min(sum(block) / len(block) - reach / 2, 1 - reach))
+
+
+def save_figure(figure: Figure, path: Path, formats: Sequence[str] = ("png",)) -> list[Path]:
+    """Writes the figure once for each format, beside each other; `path` is without an ending."""
+    with rc_context(STYLE):
+        return [
+            write_figure(figure, path.with_name(f"{path.name}.{kind}"), dpi=200, facecolor="white") for kind in formats
+        ]
 
 
 def write_figure(figure: Figure, path: Path, **options: Any) -> Path:

@@ -15,10 +15,10 @@ import matplotlib
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from ndigo.palette import RGB
 from ndigo.types import Episodes
 from ndigo.watching.panels import Picture, belief_panel, colours_of, heat_scale, marked, view_panel, world_panel
 from ndigo.watching.strips import MOST_NATS, Strip, loss_strip, reward_strip
-from ndigo.worlds.render import RGB
 
 PAPER: RGB = (28, 31, 38)
 INK: RGB = (226, 228, 233)

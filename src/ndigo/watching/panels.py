@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, UInt8
 
+from ndigo.palette import RGB
 from ndigo.types import Episodes
-from ndigo.worlds.render import AGENT, FLOOR, RGB, WALL, draw_things, lit
+from ndigo.worlds.render import AGENT, FLOOR, WALL, draw_things, lit
 
 Picture = UInt8[np.ndarray, "height width 3"]
 MARK_LIGHT = 0.55  # how far towards white the frame around the true cell is drawn

@@ -15,12 +15,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ndigo.errors import NdigoError
-from ndigo.report.figures import write_figure
+from ndigo.palette import dash_of
+from ndigo.report.figures import COLUMN, write_figure
 from ndigo.types import Episodes
-from ndigo.watching.film import title_of
 from ndigo.watching.panels import belief_panel, colours_of, heat_scale, world_panel
 
-SUFFIXES = (".png", ".pdf")
+SUFFIXES = (".png", ".pdf", ".svg")
 MOST_STEPS = 8
 DPI, CELL_PIXELS = 200, 16
 LEFT, GAP = 0.44, 0.08  # inches: before the first map, between two; whole pixels, so that cells stay square
@@ -38,7 +38,7 @@ def chosen_steps(episodes: Episodes, episode: int) -> list[int]:
 
 def check_figure(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
-        raise NdigoError(f"{path}: a figure is {' or '.join(SUFFIXES)}, by the ending of its name")
+        raise NdigoError(f"{path}: a figure is {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, by the ending of its name")
 
 
 def check_steps(steps: Sequence[int], num_steps: int) -> None:
@@ -50,7 +50,7 @@ def check_steps(steps: Sequence[int], num_steps: int) -> None:
 
 
 def write_snapshots(path: Path, episodes: Episodes, episode: int, steps: Sequence[int] = ()) -> None:
-    """Writes the figure as PNG or PDF; without `steps` they are chosen by `chosen_steps`."""
+    """Writes the figure as PNG, PDF or SVG; without `steps` they are chosen by `chosen_steps`."""
     check_figure(path)
     check_steps(steps, episodes.meta["num_steps"])
     with matplotlib.rc_context({"pdf.fonttype": 42, "font.size": 8}):
@@ -62,14 +62,15 @@ def draw_snapshots(episodes: Episodes, episode: int, steps: Sequence[int]) -> Fi
     rows, cols = episodes.walls.shape
     tall, wide = rows * CELL_PIXELS / DPI, cols * CELL_PIXELS / DPI
     # All in inches from the top left; a figure of few panels is still wide enough for its plot and its key.
-    across = max(len(steps), 3) * (wide + GAP) - GAP
+    across = max(len(steps) * (wide + GAP) - GAP, COLUMN - LEFT - 0.1)
     width, height = LEFT + across + 0.1, 0.48 + 2 * tall + GAP + 0.3 + 1.05 + 0.42
     figure = Figure(figsize=(width, height))  # not pyplot's: no window system, no state left behind
 
     def place(x: float, y: float, w: float, h: float) -> Axes:
         return figure.add_axes((x / width, 1 - (y + h) / height, w / width, h / height))
 
-    figure.text(LEFT / width, 1 - 0.08 / height, title_of(episodes, episode), va="top", fontsize=9)
+    title = f"{episodes.meta['label']}, {episodes.meta['world']}"  # which episode it is, a caption says
+    figure.text(LEFT / width, 1 - 0.08 / height, title, va="top", fontsize=8)
     everything = range(len(episodes.meta["objects"]))
     top = 0.48
     for i, t in enumerate(steps):
@@ -89,7 +90,7 @@ def draw_snapshots(episodes: Episodes, episode: int, steps: Sequence[int]) -> Fi
 def _draw_losses(axes: Axes, episodes: Episodes, episode: int, steps: Sequence[int]) -> None:
     loss = episodes.discovery_loss[episode]
     for i, colour in enumerate(colours_of(episodes)):
-        axes.plot(loss[:, i], color=np.array(colour) / 255, linewidth=1.2)
+        axes.plot(loss[:, i], color=np.array(colour) / 255, linewidth=1.2, linestyle=dash_of(i))
     for i, t in enumerate(steps):
         axes.axvline(t, color="0.6", linewidth=0.6, linestyle=":")
         axes.annotate(f"({_letter(i)})", (t, 1.02), xycoords=("data", "axes fraction"), ha="center", fontsize=7)

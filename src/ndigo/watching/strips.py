@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image, ImageDraw
 
-from ndigo.worlds.render import RGB
+from ndigo.palette import RGB
 
 MOST_NATS = 4.0  # where the bars of the reward are cut: one rare surprise would flatten all others
 FINE = 3  # drawn this many times too large, then reduced: smooth lines

@@ -1,6 +1,6 @@
 """Pictures of a grid world: an RGB array and terminal text, drawn from its map and a `Truth`.
 
-Objects take the Okabe-Ito colours, which people with any colour vision can tell apart; the agent is
+Objects take the colours of their kinds (`ndigo.palette`), which all eyes can tell apart; the agent is
 a white diamond, the only thing that is not a square. The cells the agent sees are lighter. All of it
 is NumPy: a frame calls nothing in JAX.
 """
@@ -14,24 +14,14 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 
 from ndigo.errors import NdigoError
+from ndigo.palette import RGB, object_colours
 from ndigo.types import Truth
 from ndigo.worlds.grid_world import Grid
 from ndigo.worlds.world import World
 
-RGB = tuple[int, int, int]
-
 FLOOR: RGB = (16, 18, 23)
 WALL: RGB = (98, 101, 110)
 AGENT: RGB = (255, 255, 255)
-# Okabe & Ito, "Color Universal Design": without its black and its dark blue, which sink into the floor.
-OBJECTS: tuple[RGB, ...] = (
-    (230, 159, 0),  # orange
-    (86, 180, 233),  # sky blue
-    (0, 158, 115),  # bluish green
-    (240, 228, 66),  # yellow
-    (213, 94, 0),  # vermillion
-    (204, 121, 167),  # reddish purple
-)
 SEEN_LIGHT = 0.15  # how far towards white a cell in view is drawn
 PANEL_SCALE = 3  # side of a cell in the view's panel, in cells of the map
 AGENT_LABEL = "@"
@@ -58,8 +48,8 @@ def legend(world: World) -> tuple[LegendEntry, ...]:
     if len(set(labels)) < len(labels):
         labels = [str(i + 1) for i in range(len(objects))]
     return tuple(
-        LegendEntry(name=o.name, kind=o.kind, label=label, colour=OBJECTS[i % len(OBJECTS)])
-        for i, (o, label) in enumerate(zip(objects, labels, strict=True))
+        LegendEntry(name=o.name, kind=o.kind, label=label, colour=colour)
+        for o, label, colour in zip(objects, labels, object_colours([o.kind for o in objects]), strict=True)
     )
 
 
