@@ -16,7 +16,7 @@ import pytest
 if TYPE_CHECKING:
     import ndigo
     from ndigo.agents.agent import Agent
-    from ndigo.types import Episodes
+    from ndigo.storage.episodes import Episodes
 
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
 

@@ -12,9 +12,8 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Float16, Float32, Int, Int8, UInt8, UInt32
+from jaxtyping import Array, Bool, Float, Int, UInt8
 
 
 class Truth(eqx.Module):
@@ -128,28 +127,6 @@ class Twins:
     joined: Callable[[Any], Any]  # Q-network -> the same, for many steps in a loop
     play: Callable[..., Episode]  # world, joined network, key, epsilon, every, longest stretch -> one episode
     compiled: Callable[..., Callable[..., Any]]  # a function, its name, what it is made from -> `jit` of it
-
-
-@dataclass(frozen=True, eq=False)
-class Episodes:
-    """E recorded episodes of one agent in one world, in NumPy: what a file of episodes holds.
-
-    T = num_steps + 1 frames, o_0 .. o_{num_steps}; R x W cells; K steps ahead. `meta` is plain JSON: label, world,
-    reward, channels, objects (name, kind, label, colour), actions, num_steps, num_ahead, view, seed, versions.
-    """
-
-    meta: dict[str, Any]
-    walls: Bool[np.ndarray, "R W"]
-    keys: UInt32[np.ndarray, "E 2"]  # each episode's random key, as raw words
-    agent: UInt8[np.ndarray, "E T 2"]  # (row, col), the truth
-    objects: UInt8[np.ndarray, "E T N 2"]
-    o: UInt8[np.ndarray, "E T V V C"]  # what the agent saw
-    a: Int8[np.ndarray, "E T"]  # the action taken after frame t; -1 after the last
-    belief: Float16[np.ndarray, "E T N R W"]  # the probe's distribution over cells, o_t seen
-    discovery_loss: Float32[np.ndarray, "E T N"]  # -ln belief[true cell], before it was rounded
-    reward: Float32[np.ndarray, "E T"]  # r_t; 0 where it is not defined
-    reward_c: Float32[np.ndarray, "E T C"]  # r_t split by channel; 0 where a reward has no split
-    ahead: UInt8[np.ndarray, "E T K V V C"]  # 255 P(cell of o_{t+k} = 1), given the actions taken; 0 beyond the end
 
 
 def ahead(loss_tk: Float[Array, "T K ..."], k: int) -> Float[Array, "T ..."]:

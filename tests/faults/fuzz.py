@@ -15,10 +15,9 @@ import pytest
 
 from ndigo.cli import main
 from ndigo.errors import NdigoError
-from ndigo.storage.episodes import some_episodes
+from ndigo.storage.episodes import Episodes, some_episodes
 from ndigo.training.run import Outcome
 from ndigo.training.trained import Trained
-from ndigo.types import Episodes
 
 IS_WHOLE = os.environ.get("NDIGO_FAULTS") == "all"
 SECONDS = 60  # that a command may take on a busy machine

@@ -17,9 +17,8 @@ import pytest
 from full_disk import files_end_at
 
 from ndigo.errors import NdigoError
-from ndigo.storage.episodes import ARRAYS, load_episodes, read_episodes, save_episodes, to_json
+from ndigo.storage.episodes import ARRAYS, Episodes, load_episodes, read_episodes, save_episodes, to_json
 from ndigo.storage.run_folder import WriteError
-from ndigo.types import Episodes
 
 # E, T, N, V, C, R, W, K: all different, so that no axis can stand for another.
 SIZES = {"E": 3, "T": 5, "N": 6, "V": 7, "C": 8, "R": 9, "W": 10, "K": 4, "2": 2}

@@ -10,10 +10,9 @@ import tyro
 
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError
-from ndigo.storage.episodes import load_episodes, save_episodes, some_episodes
+from ndigo.storage.episodes import Episodes, load_episodes, save_episodes, some_episodes
 from ndigo.terminal.options import Trust, within
 from ndigo.terminal.working import working
-from ndigo.types import Episodes
 from ndigo.watching.film import Film
 from ndigo.watching.movies import find_ffmpeg, write_gif, write_video
 from ndigo.watching.recording import record_numbered

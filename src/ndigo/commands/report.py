@@ -28,11 +28,11 @@ from ndigo.report.figures import FORMATS, as_svg, save_figure
 from ndigo.report.page import Section, figures_section, page, players_section, tables_section
 from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
+from ndigo.storage.episodes import Episodes
 from ndigo.storage.run_folder import RunFolder, make_folder, write_whole
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust
 from ndigo.terminal.working import working
-from ndigo.types import Episodes
 from ndigo.watching.recording import record_numbered
 
 

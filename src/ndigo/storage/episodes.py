@@ -12,16 +12,16 @@ import json
 import math
 import zipfile
 import zlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float16, Float32, Int8, UInt8, UInt32
 
 from ndigo.errors import NdigoError
 from ndigo.storage.records import check_meta
 from ndigo.storage.run_folder import make_folder, write_whole
-from ndigo.types import Episodes
 
 FORMAT, VERSION = "ndigo-episodes", 1
 LARGEST_META = 1 << 20  # bytes
@@ -41,6 +41,28 @@ ARRAYS: dict[str, tuple[str, str]] = {
     "reward_c": ("float32", "ETC"),
     "ahead": ("uint8", "ETKVVC"),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Episodes:
+    """E recorded episodes of one agent in one world, in NumPy: what a file of episodes holds.
+
+    T = num_steps + 1 frames, o_0 .. o_{num_steps}; R x W cells; K steps ahead. `meta` is plain JSON: label, world,
+    reward, channels, objects (name, kind, label, colour), actions, num_steps, num_ahead, view, seed, versions.
+    """
+
+    meta: dict[str, Any]
+    walls: Bool[np.ndarray, "R W"]
+    keys: UInt32[np.ndarray, "E 2"]  # each episode's random key, as raw words
+    agent: UInt8[np.ndarray, "E T 2"]  # (row, col), the truth
+    objects: UInt8[np.ndarray, "E T N 2"]
+    o: UInt8[np.ndarray, "E T V V C"]  # what the agent saw
+    a: Int8[np.ndarray, "E T"]  # the action taken after frame t; -1 after the last
+    belief: Float16[np.ndarray, "E T N R W"]  # the probe's distribution over cells, o_t seen
+    discovery_loss: Float32[np.ndarray, "E T N"]  # -ln belief[true cell], before it was rounded
+    reward: Float32[np.ndarray, "E T"]  # r_t; 0 where it is not defined
+    reward_c: Float32[np.ndarray, "E T C"]  # r_t split by channel; 0 where a reward has no split
+    ahead: UInt8[np.ndarray, "E T K V V C"]  # 255 P(cell of o_{t+k} = 1), given the actions taken; 0 beyond the end
 
 
 def save_episodes(path: Path, episodes: Episodes) -> None:

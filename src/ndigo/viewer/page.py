@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ndigo.errors import NdigoError
-from ndigo.storage.episodes import to_json
+from ndigo.storage.episodes import Episodes, to_json
 from ndigo.storage.run_folder import make_folder, write_whole
-from ndigo.types import Episodes
 
 STATIC = Path(__file__).parent / "static"
 FORMAT, VERSION = "ndigo-player", 1

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from ndigo.palette import RGB
-from ndigo.types import Episodes
+from ndigo.storage.episodes import Episodes
 from ndigo.watching.panels import Picture, belief_panel, colours_of, heat_scale, marked, view_panel, world_panel
 from ndigo.watching.strips import MOST_NATS, Strip, loss_strip, reward_strip
 

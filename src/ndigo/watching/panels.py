@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from ndigo.palette import RGB
-from ndigo.types import Episodes
+from ndigo.storage.episodes import Episodes
 from ndigo.worlds.render import AGENT, FLOOR, WALL, draw_things, lit
 
 Picture = UInt8[np.ndarray, "height width 3"]

@@ -23,7 +23,8 @@ from ndigo.errors import NdigoError
 from ndigo.model import discovery_loss, inside
 from ndigo.model.world_model import shifted
 from ndigo.rewards import IntrinsicReward
-from ndigo.types import Episodes, Window
+from ndigo.storage.episodes import Episodes
+from ndigo.types import Window
 from ndigo.worlds import World
 from ndigo.worlds.render import legend
 from ndigo.worlds.rollout import rollout

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from ndigo.errors import NdigoError
 from ndigo.palette import dash_of
 from ndigo.report.figures import COLUMN, write_figure
-from ndigo.types import Episodes
+from ndigo.storage.episodes import Episodes
 from ndigo.watching.panels import belief_panel, colours_of, heat_scale, world_panel
 
 SUFFIXES = (".png", ".pdf", ".svg")
