@@ -15,12 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ndigo.errors import unknown_name
-from ndigo.worlds import Grid
+from ndigo.worlds import KINDS, Grid
+from ndigo.worlds.objects import stay
 
 Mass = Float[Array, "*B D S"]
 Here = Float[Array, "*B 1 S"]  # 1 on the agent's cell
@@ -50,23 +52,24 @@ class Motion:
 def motion_of(grid: Grid, i: int) -> Motion:
     """The motion of the grid's i-th object."""
     o, places = grid.objects[i], grid.places[i]
-    if o.kind not in _CARRY:
-        raise unknown_name("object kind with an exact filter", o.kind, _CARRY)
+    if o.kind not in CARRY:
+        raise unknown_name("object kind with an exact filter", o.kind, CARRY)
     sizes = np.asarray(places.sizes)
     cells = np.concatenate([row[:size] for row, size in zip(np.asarray(places.cells), sizes, strict=True)])
     room = np.repeat(np.eye(len(sizes), dtype=np.float32), sizes, axis=0)  # [S, R]
     neighbour = np.asarray(places.neighbour)[cells]
     # beside[d, y, y'] = 1 when y' is the cell next to y in direction d.
     beside = (neighbour.T[:, :, None] == cells).astype(np.float32)
-    num_directions = 4 if o.kind == "bouncing" else 1
+    words = jax.ShapeDtypeStruct((KINDS[o.kind].start_words,), jnp.uint32)
+    num_directions = 1 if jax.eval_shape(KINDS[o.kind].start, words, places).direction is None else 4
     is_start = np.isin(cells, np.asarray(places.start_cells)).astype(np.float32)
     prior = np.tile(is_start / is_start.sum() / num_directions, (num_directions, 1))
     return Motion(
         is_blocking=o.is_blocking,
-        is_still=o.kind == "fixed",
+        is_still=KINDS[o.kind].move is stay,
         cells=cells,
         prior=prior,
-        carry=_CARRY[o.kind](room, beside),
+        carry=CARRY[o.kind](room, beside),
     )
 
 
@@ -132,7 +135,8 @@ def _jump_when_bumped(room: np.ndarray, beside: np.ndarray) -> Carry:
     return carry
 
 
-_CARRY: dict[str, Callable[[np.ndarray, np.ndarray], Carry]] = {
+# room [S, R], beside [4, S, S] -> the law; a kind that has none here has no exact filter, and trains without
+CARRY: dict[str, Callable[[np.ndarray, np.ndarray], Carry]] = {
     "fixed": _stay,
     "bouncing": _bounce,
     "brownian": _wander,
