@@ -39,7 +39,7 @@ def reached(*_: Any, **__: Any) -> Any:
 def skip_the_work(patch: pytest.MonkeyPatch, recorded: Episodes) -> None:
     """Everything up to the work stays as it is, and what follows it where a result can be put in its place."""
     evaluate = Trained.evaluate
-    patch.setattr(Trained, "evaluate", lambda self, episodes=100, seed=0: evaluate(self, min(episodes, 2), seed))
+    patch.setattr(Trained, "evaluate", lambda self, episodes=100, *rest: evaluate(self, min(episodes, 2), *rest))
     patch.setattr("ndigo.api.continue_run", lambda folder, *_, **__: Outcome(step=len(folder.metrics()), why="time"))
     patch.setattr("ndigo.viewer.server.serve", lambda app, listener: listener.close())
     patch.setattr("webbrowser.open", lambda url: True)
