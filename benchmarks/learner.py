@@ -74,7 +74,7 @@ def sizes(batch: int, repeats: int) -> dict[str, int]:
         "actions": world.num_actions,
         "objects": len(world.objects),
         "cells": world.map_shape[0] * world.map_shape[1],
-        "outputs": make_likelihood("categorical", V, [c.kind for c in world.channels]).num_outputs,
+        "outputs": make_likelihood("categorical", world.frame).num_outputs,
         "filters": config.num_filters,
         "features": config.num_features,
         "belief": config.belief_size,

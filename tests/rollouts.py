@@ -122,7 +122,7 @@ def walkers(world: World, num_episodes: int = 4000) -> Visits:
 
         def step(state, key):
             key_act, key_step = jax.random.split(key)
-            seen = in_view(world, world.observe(state))
+            seen = in_view(world.frame, world.observe(state))
             return world.step(key_step, state, jax.random.randint(key_act, (), 0, world.num_actions)), seen
 
         _, is_visible = jax.lax.scan(step, world.reset(key_reset), jax.random.split(key_walk, world.num_steps))

@@ -10,7 +10,7 @@ import ndigo
 
 ROOT = Path(ndigo.__file__).parent
 
-BASE = {"types", "config", "networks", "errors", "from_module", "palette"}
+BASE = {"types", "config", "networks", "errors", "from_module", "palette", "frames"}
 SIBLINGS = {"worlds", "model", "rewards", "agent"}  # do not import each other
 CORE = BASE | SIBLINGS | {"agents", "evaluation", "oracle", "training"}  # what is read to understand the method
 LOOKED_AT = BASE | SIBLINGS | {"agents", "evaluation", "oracle", "storage"}

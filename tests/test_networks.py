@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from jax import lax
 from reference.gru import gru
+from small_frames import bits_shaped
 
 from ndigo.networks import Core, init_encoder, init_gru, orthogonal, unroll
 
@@ -90,7 +91,7 @@ def unrolled(core: Core, o_t, a_tm1, h_0):
 
 
 def test_a_batch_unrolls_like_each_stream_alone():
-    core = Core(jax.random.key(0), (3, 3, 2), 5, 8, D)
+    core = Core(jax.random.key(0), bits_shaped((3, 3, 2)), 5, 8, D)
     o_t, a_tm1, h_0 = core_inputs(3)
     together = unrolled(core, o_t, a_tm1, h_0)
     for b in range(3):
@@ -98,7 +99,7 @@ def test_a_batch_unrolls_like_each_stream_alone():
 
 
 def test_core_steps_one_frame_at_a_time_to_the_states_of_its_unroll():
-    core = Core(jax.random.key(0), (3, 3, 2), 5, 8, D)
+    core = Core(jax.random.key(0), bits_shaped((3, 3, 2)), 5, 8, D)
     o_t, a_tm1, h = core_inputs()
     h_t = unrolled(core, o_t, a_tm1, h)
     for t in range(T):
@@ -113,7 +114,7 @@ def test_seeds_side_by_side_learn_as_alone():
 
     @jax.jit
     def value_and_gradient(key):
-        core = Core(key, (3, 3, 2), 5, 8, D)
+        core = Core(key, bits_shaped((3, 3, 2)), 5, 8, D)
         return jax.value_and_grad(lambda core: (unrolled(core, *inputs) ** 2).sum())(core)
 
     together = jax.jit(jax.vmap(value_and_gradient))(keys)
@@ -124,7 +125,7 @@ def test_seeds_side_by_side_learn_as_alone():
 
 
 def test_action_before_a_frame_changes_its_state_and_all_later_ones():
-    core = Core(jax.random.key(0), (3, 3, 2), 5, 8, D)
+    core = Core(jax.random.key(0), bits_shaped((3, 3, 2)), 5, 8, D)
     o_t, a_tm1, h_0 = core_inputs()
     other = a_tm1.at[4].set((a_tm1[4] + 1) % 5)
     is_changed = (unrolled(core, o_t, a_tm1, h_0) != unrolled(core, o_t, other, h_0)).any(axis=-1)

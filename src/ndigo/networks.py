@@ -12,15 +12,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, UInt8
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from ndigo.types import Twins
+
+if TYPE_CHECKING:
+    from ndigo.frames import Frame
 
 RELU_GAIN = 2**0.5  # keeps the variance through a ReLU
 SMALL_GAIN = 0.1  # output layers whose first answers should be near zero
@@ -77,27 +80,28 @@ class Convolution(eqx.Module):
 
     weight: Float[Array, "9*C F"]  # taps in reading order, then input channels
     bias: Float[Array, " F"]
-    view: int = eqx.field(static=True)
+    size: tuple[int, int] = eqx.field(static=True)  # rows and columns it reads
     stride: int = eqx.field(static=True)
 
-    def __init__(self, key: Array, view: int, num_channels: int, num_filters: int, stride: int):
+    def __init__(self, key: Array, size: tuple[int, int], num_channels: int, num_filters: int, stride: int):
         linear = Linear(key, 9 * num_channels, num_filters, RELU_GAIN)
         self.weight, self.bias = linear.weight, linear.bias
-        self.view, self.stride = view, stride
+        self.size, self.stride = size, stride
 
     @property
     def num_outputs(self) -> int:
-        return ((self.view - 1) // self.stride + 1) ** 2 * self.bias.shape[0]
+        H, W = self.size
+        return ((H - 1) // self.stride + 1) * ((W - 1) // self.stride + 1) * self.bias.shape[0]
 
-    def __call__(self, x: Float[Array, "... V*V*C"]) -> Float[Array, "... W*W*F"]:
-        lead, V, stride = x.shape[:-1], self.view, self.stride
-        image = x.reshape(*lead, V, V, -1)
+    def __call__(self, x: Float[Array, "... H*W*C"]) -> Float[Array, "... P*F"]:
+        lead, (H, W), stride = x.shape[:-1], self.size, self.stride
+        image = x.reshape(*lead, H, W, -1)
         padded = jnp.pad(image, [(0, 0)] * len(lead) + [(1, 1), (1, 1), (0, 0)])
-        shifted = [padded[..., i : i + V : stride, j : j + V : stride, :] for i in range(3) for j in range(3)]
+        shifted = [padded[..., i : i + H : stride, j : j + W : stride, :] for i in range(3) for j in range(3)]
         return (jnp.concatenate(shifted, axis=-1) @ self.weight + self.bias).reshape(*lead, -1)
 
 
-def encode(encoder: Encoder, o_t: UInt8[Array, "... V V C"]) -> Float[Array, "... Z"]:
+def encode(encoder: Encoder, o_t: Shaped[Array, "... H W C"]) -> Float[Array, "... Z"]:
     """z_t = CNN(o_t): 3x3 filters, 3x3 filters with stride 2, a dense layer; all ReLU (paper)."""
     x = o_t.reshape(*o_t.shape[:-3], -1).astype(encoder.dense.weight.dtype)
     for layer in (encoder.conv1, encoder.conv2, encoder.dense):
@@ -113,15 +117,19 @@ class Encoder(eqx.Module):
     dense: Linear
     by: Callable[..., Array] = eqx.field(static=True, default=encode)
 
-    def __call__(self, o_t: UInt8[Array, "... V V C"]) -> Float[Array, "... Z"]:
+    @property
+    def num_features(self) -> int:
+        return self.dense.bias.shape[0]
+
+    def __call__(self, o_t: Shaped[Array, "... H W C"]) -> Float[Array, "... Z"]:
         return self.by(self, o_t)
 
 
 def init_encoder(key: Array, shape: tuple[int, int, int], num_features: int, num_filters: int = NUM_FILTERS) -> Encoder:
-    V, _, C = shape
+    *size, num_channels = shape
     keys = jax.random.split(key, 3)
-    conv1 = Convolution(keys[0], V, C, num_filters, stride=1)
-    conv2 = Convolution(keys[1], V, num_filters, num_filters, stride=2)
+    conv1 = Convolution(keys[0], (size[0], size[1]), num_channels, num_filters, stride=1)
+    conv2 = Convolution(keys[1], (size[0], size[1]), num_filters, num_filters, stride=2)
     return Encoder(conv1, conv2, Linear(keys[2], conv2.num_outputs, num_features, RELU_GAIN))
 
 
@@ -202,7 +210,7 @@ class Core(eqx.Module):
     The world model and the Q-network each own one; they share no weights.
     """
 
-    encoder: Encoder
+    encoder: Any  # the frame's own
     from_features: Linear
     from_action: Float[Array, "A 3*D"]
     gru: GRU
@@ -210,15 +218,15 @@ class Core(eqx.Module):
     def __init__(
         self,
         key: Array,
-        shape: tuple[int, int, int],
+        frame: Frame,
         num_actions: int,
         num_features: int,
         size: int,
         num_filters: int = NUM_FILTERS,
     ):
         keys = jax.random.split(key, 4)
-        self.encoder = init_encoder(keys[0], shape, num_features, num_filters)
-        self.from_features = Linear(keys[1], num_features, 3 * size)
+        self.encoder = frame.init_encoder(keys[0], num_features, num_filters)
+        self.from_features = Linear(keys[1], self.encoder.num_features, 3 * size)
         self.from_action = jax.random.normal(keys[2], (num_actions, 3 * size)) * 0.5
         self.gru = init_gru(keys[3], size)
 

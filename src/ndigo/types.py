@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, UInt8
@@ -42,7 +43,7 @@ class Window(eqx.Module):
     nothing is predicted across it and nothing paid for it, and every state begins anew after it.
     """
 
-    o_t: UInt8[Array, "T+1 *B V V C"]
+    o_t: Any  # [T+1, *B, ...] as the world's frame has it: bits are uint8 [V, V, C], a join is a dictionary
     a_tm1: Int[Array, "T+1 *B"]  # the action before each frame; 0 (stay) before an episode's first
     a_t: Int[Array, "T *B"]
     mu_t: Float[Array, "T *B"]  # probability the actor gave to a_t
@@ -68,9 +69,14 @@ class Window(eqx.Module):
         here = t - jnp.maximum(began, 0)
         return here, jnp.where(began < 0, self.start + t, here)
 
+    @property
+    def o_tp1(self) -> Any:
+        """The frame after each step."""
+        return jax.tree.map(lambda x_t: x_t[1:], self.o_t)
+
     @staticmethod
     def whole(
-        o_t: Array, a_t: Array, state_size: int = 0, cells: Array | None = None, r_tc: Array | None = None
+        o_t: Any, a_t: Array, state_size: int = 0, cells: Array | None = None, r_tc: Array | None = None
     ) -> Window:
         """A whole episode of one stream: nothing before its first frame, and nobody else to have chosen its actions."""
         return Window(
@@ -81,7 +87,7 @@ class Window(eqx.Module):
             belief=jnp.zeros(state_size),
             agent_state=jnp.zeros(state_size),
             start=jnp.int32(0),
-            cells=jnp.zeros((len(o_t), 0), jnp.int32) if cells is None else cells,
+            cells=jnp.zeros((len(a_t) + 1, 0), jnp.int32) if cells is None else cells,
             r_tc=r_tc,
         )
 
@@ -111,7 +117,7 @@ class Policy:
 
     name: str
     start: Callable[[Array], Any]  # key -> state
-    act: Callable[[UInt8[Array, "V V C"], Any], tuple[Int[Array, ""], Any]]  # o_t, state -> a_t, state
+    act: Callable[[Any, Any], tuple[Int[Array, ""], Any]]  # o_t, state -> a_t, state
 
 
 @dataclass(frozen=True)

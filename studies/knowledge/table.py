@@ -22,7 +22,6 @@ import optax
 from jax import lax
 from jaxtyping import Array
 
-from ndigo.agent import unpack
 from ndigo.agents.agent import Agent, Params
 from ndigo.api import load_trained
 from ndigo.model.probe import Probe, discovery_loss
@@ -48,9 +47,9 @@ def live(agent: Agent, mind: Params, key: Array, epsilon: float, num_episodes: i
     episodes = jax.vmap(lambda key: play(world, agent.joined(mind.agent), key, jnp.float32(epsilon), world.num_steps))(
         jax.random.split(key, num_episodes)
     )
-    b_t = beliefs(mind.model.core, episodes, world.shape)
+    b_t = beliefs(mind.model.core, episodes, world.frame)
     whole = Window(
-        o_t=jnp.swapaxes(unpack(episodes.o_t, world.shape), 0, 1),
+        o_t=jnp.swapaxes(world.frame.unpack(episodes.o_t), 0, 1),
         a_tm1=episodes.a_tm1.T.astype(jnp.int32),
         a_t=episodes.a_t.T.astype(jnp.int32),
         mu_t=episodes.mu_t.T,

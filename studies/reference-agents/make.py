@@ -81,7 +81,7 @@ def play_row(experiment: Experiment, agent: Policy, num_episodes: int) -> dict[s
 
     def one(key: jax.Array) -> dict[str, jax.Array]:
         episode = rollout(world, agent, key)
-        seen = visits(in_view(world, episode.o_t[:-1]))
+        seen = visits(in_view(world.frame, episode.o_t[:-1]))
         known = knowledge(filter_, episode.a_t, episode.o_t, episode.truth_t.objects)
         return {
             "visits": seen.count,

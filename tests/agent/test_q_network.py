@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from random_windows import random_window
 from reference.retrace import h, h_inverse, retrace
+from small_frames import bits_shaped
 
 from ndigo.agent import QNetwork, q_loss
 
@@ -17,7 +18,9 @@ GAMMA, LAMBDA = 0.99, 0.97
 
 
 def q_network(seed: int) -> QNetwork:
-    network = QNetwork(jax.random.key(seed), shape=(3, 3, 2), num_actions=A, num_features=8, state_size=4, num_hidden=8)
+    network = QNetwork(
+        jax.random.key(seed), frame=bits_shaped((3, 3, 2)), num_actions=A, num_features=8, state_size=4, num_hidden=8
+    )
     # Larger last layers: values that differ by more than rounding.
     return jax.tree.map(lambda x: 4 * x, network)
 

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from random_windows import random_window
 from scipy.stats import chisquare
+from small_frames import bits_shaped
 
-from ndigo.agent import make_replay, pack, unpack, window_starts
+from ndigo.agent import make_replay, window_starts
 from ndigo.errors import NdigoError
+from ndigo.frames.bits import pack, unpack
 from ndigo.types import Window
 
 T, SHAPE = 3, (3, 3, 2)
@@ -41,7 +43,7 @@ def rows_of(numbers) -> Window:
 
 def filled(capacity: int, num_blocks: int, block: int = 2):
     """A ring after some blocks, whose rows are numbered 1, 2, ..."""
-    replay = make_replay(capacity=capacity, shape=SHAPE)
+    replay = make_replay(capacity=capacity, frame=bits_shaped(SHAPE))
     rows = replay.init(jax.tree.map(lambda x: x[0], rows_of([0])))
     for i in range(num_blocks):
         rows = replay.add(rows, rows_of(range(1 + i * block, 1 + (i + 1) * block)))
@@ -78,7 +80,7 @@ def test_fields_of_a_drawn_row_belong_together():
 
 
 def test_frames_come_back_as_they_went_in():
-    replay = make_replay(capacity=1, shape=SHAPE)
+    replay = make_replay(capacity=1, frame=bits_shaped(SHAPE))
     window = random_window(jax.random.key(5), T=T)
     row = jax.tree.map(lambda x: x[None], eqx.tree_at(lambda w: w.o_t, window, pack(window.o_t)))
     rows = replay.add(replay.init(jax.tree.map(lambda x: x[0], row)), row)

@@ -41,11 +41,11 @@ REWARD = make_reward("ndigo-1")
 def make_mind(likelihood: str) -> Params:
     def make(key):
         keys = jax.random.split(key, 3)
-        sizes = {"shape": WORLD.shape, "num_actions": 5, "num_features": 8, "num_filters": 2}
+        sizes = {"frame": WORLD.frame, "num_actions": 5, "num_features": 8, "num_filters": 2}
         model = init_world_model(
             keys[0],
             **sizes,
-            likelihood=make_likelihood(likelihood, 3, [c.kind for c in WORLD.channels]),
+            likelihood=make_likelihood(likelihood, WORLD.frame),
             predictor="open_loop",
             num_ahead=K,
             belief_size=8,

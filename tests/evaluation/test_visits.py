@@ -15,7 +15,7 @@ def test_object_is_in_view_when_its_channel_is_not_empty_and_walls_do_not_count(
     o_t[2, 2, 3, 2] = 1  # the noise
     o_t[3, 4, 4, 1] = o_t[3, 4, 3, 2] = 1
     expected = [[False, False], [True, False], [False, True], [True, True]]
-    np.testing.assert_array_equal(in_view(world, jnp.asarray(o_t)), expected)
+    np.testing.assert_array_equal(in_view(world.frame, jnp.asarray(o_t)), expected)
 
 
 def test_count_and_first_visit_are_those_of_the_frames():

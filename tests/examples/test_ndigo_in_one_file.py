@@ -11,7 +11,6 @@ from custom_world import world as three_doors
 from probe_worlds import two_arms
 
 import ndigo
-from ndigo.agent import unpack
 from ndigo.config import preset
 from ndigo.rewards import make_reward
 from ndigo.training.trainer import make_trainer
@@ -61,7 +60,7 @@ def test_losses_rewards_and_gradients_are_the_librarys(world):
         jax.random.key(1), params
     )  # whole episodes: windows that begin them, and later ones
     window = {
-        "o_t": unpack(rows.o_t, world.shape),
+        "o_t": world.frame.unpack(rows.o_t),
         "a_tm1": rows.a_tm1.astype(jnp.int32),
         "a_t": rows.a_t.astype(jnp.int32),
         "mu_t": rows.mu_t,

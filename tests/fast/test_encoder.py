@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -36,11 +38,11 @@ def test_features_and_gradients_are_those_of_the_plain_encoder(view, dtype, tole
 
 
 @pytest.mark.parametrize("stride", [1, 2])
-@pytest.mark.parametrize("V", [1, 3, 4, 5])
-def test_a_convolution_is_a_dense_layer_of_its_kernel_over_all_positions(V, stride):
-    keys = jax.random.split(jax.random.key(V), 3)
-    x = jax.random.normal(keys[0], (2, 3, V * V * 3))
-    layer = Convolution(keys[1], V, 3, 4, stride)
+@pytest.mark.parametrize("size", [(1, 1), (3, 3), (4, 4), (5, 5), (2, 5)])
+def test_a_convolution_is_a_dense_layer_of_its_kernel_over_all_positions(size, stride):
+    keys = jax.random.split(jax.random.key(sum(size)), 3)
+    x = jax.random.normal(keys[0], (2, 3, math.prod(size) * 3))
+    layer = Convolution(keys[1], size, 3, 4, stride)
     layer = eqx.tree_at(lambda c: c.bias, layer, jax.random.normal(keys[2], (4,)))
 
     def as_dense(x, layer):

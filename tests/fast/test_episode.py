@@ -7,10 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from probe_worlds import clock
+from small_frames import bits_shaped
 
 from ndigo.agent import QNetwork
 from ndigo.fast import episode
 from ndigo.fast.episode import as_bytes, best, from_bytes, joined, play
+from ndigo.frames import Frame
 from ndigo.networks import lower
 from ndigo.paper.experiments import find_world
 from ndigo.training import acting
@@ -18,9 +20,9 @@ from ndigo.training import acting
 A = 3
 
 
-def network(shape: tuple[int, int, int], num_actions: int) -> QNetwork:
+def network(frame: Frame, num_actions: int) -> QNetwork:
     keys = jax.random.split(jax.random.key(0))
-    made = QNetwork(keys[0], shape=shape, num_actions=num_actions, num_features=8, state_size=4, num_hidden=8)
+    made = QNetwork(keys[0], frame=frame, num_actions=num_actions, num_features=8, state_size=4, num_hidden=8)
     return jax.tree.map(lambda x: x + 0.3 * jax.random.normal(keys[1], x.shape), made)  # biases too
 
 
@@ -30,7 +32,7 @@ def test_an_episode_is_the_plain_one(name, every, turn, monkeypatch):
     monkeypatch.setattr(episode, "on_gpu", lambda: turn > 1)
     monkeypatch.setattr(episode, "STEPS_A_TURN", turn)
     world = clock(10) if name == "clock" else find_world(name)
-    policy = network(world.shape, world.num_actions)
+    policy = network(world.frame, world.num_actions)
 
     @jax.jit
     @jax.vmap
@@ -52,7 +54,7 @@ def test_an_episode_is_the_plain_one(name, every, turn, monkeypatch):
 @pytest.mark.parametrize("view", [5, 9])  # convolutions as dense layers, and as patches
 def test_a_network_of_joined_layers_is_the_same_network(view, dtype, tolerance):
     keys = jax.random.split(jax.random.key(0), 2)
-    policy = lower(network((view, view, 2), A), dtype)
+    policy = lower(network(bits_shaped((view, view, 2)), A), dtype)
     o_t = jax.random.bernoulli(keys[0], 0.5, (6, view, view, 2)).astype(jnp.uint8)
     a_tm1 = jax.random.randint(keys[1], (6,), 0, A)
     twin, h = joined(policy), jnp.zeros(4)

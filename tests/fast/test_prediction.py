@@ -9,12 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from random_windows import random_window
+from small_frames import bits_of
 
 from ndigo import model as plain
 from ndigo.fast import prediction
 from ndigo.fast.prediction import predict
 from ndigo.fast.prediction_cpu import has_columns
 from ndigo.fast.prediction_gpu import has_kernels
+from ndigo.frames.bits import BitsLikelihood
 from ndigo.model import LIKELIHOODS, PREDICTORS, Likelihood, WorldModel, init_world_model, make_likelihood
 from ndigo.networks import lower
 
@@ -25,7 +27,7 @@ KINDS = ("binary", "one_hot")
 def model_of(predictor: str | None, likelihood: Likelihood, belief_size: int = 4) -> WorldModel:
     model = init_world_model(
         jax.random.key(0),
-        shape=(3, 3, 2),
+        frame=bits_of(3, KINDS),
         num_actions=3,
         likelihood=likelihood,
         predictor=predictor,
@@ -66,27 +68,27 @@ CASES = [
 @pytest.mark.parametrize(("predictor", "likelihood", "streams"), CASES, ids=str)
 def test_loss_gradient_and_what_was_seen_are_those_of_the_plain_function(predictor, likelihood, streams, monkeypatch):
     monkeypatch.setattr(prediction, "ROWS", 16)
-    model = model_of(predictor, make_likelihood(likelihood, 3, KINDS))
+    model = model_of(predictor, make_likelihood(likelihood, bits_of(3, KINDS)))
     ours, theirs = both(model, random_window(jax.random.key(1), T=T, streams=streams))
     assert_close(ours, theirs, 1e-4)
 
 
 @pytest.mark.parametrize("predictor", PREDICTORS)
 def test_it_is_the_plain_function_in_bfloat16_too(predictor):
-    model = lower(model_of(predictor, make_likelihood("categorical", 3, KINDS)), "bfloat16")
+    model = lower(model_of(predictor, make_likelihood("categorical", bits_of(3, KINDS))), "bfloat16")
     ours, theirs = both(model, random_window(jax.random.key(1), T=T, streams=(5,)))
     assert_close(ours, theirs, 0.05)  # bfloat16 keeps 8 bits
 
 
 def test_a_model_that_predicts_nothing_has_no_loss():
-    model = model_of(None, make_likelihood("categorical", 3, KINDS))
+    model = model_of(None, make_likelihood("categorical", bits_of(3, KINDS)))
     loss, seen = predict(model, random_window(jax.random.key(1), T=T))
     assert loss == 0
     assert seen.loss_tk is None
 
 
 @dataclass(frozen=True)
-class Halved(Likelihood):
+class Halved(BitsLikelihood):
     """A user's own: it differs from the library's in its formula alone."""
 
     def nats(self, logits, target):
@@ -96,16 +98,16 @@ class Halved(Likelihood):
 def test_a_likelihood_without_a_twin_learns_by_its_own_formula():
     """Its loss is half of the library's own on the same model and window, and its gradient JAX's."""
     window = random_window(jax.random.key(1), T=T, streams=(5,))
-    library = make_likelihood("categorical", 3, KINDS)
-    ours, theirs = both(model_of("open_loop", Halved(library.view, library.is_one_hot)), window)
+    library = bits_of(3, KINDS).likelihood("categorical")
+    ours, theirs = both(model_of("open_loop", Halved(library.height, library.width, library.is_one_hot)), window)
     assert_close(ours, theirs, 1e-4)
     whole, _ = both(model_of("open_loop", library), window)
     assert float(ours[0][0]) == pytest.approx(0.5 * float(whole[0][0]), rel=1e-5)
 
 
 def test_no_gradient_by_hand_is_for_another_likelihood():
-    library = make_likelihood("categorical", 3, KINDS)
-    own = Halved(library.view, library.is_one_hot)
+    library = bits_of(3, KINDS).likelihood("categorical")
+    own = Halved(library.height, library.width, library.is_one_hot)
     sizes = {"D": 32, "A": 3, "K": K, "num_hidden": 64, "num_outputs": library.num_outputs}
     predictor, b_n = PREDICTORS["open_loop"](jax.random.key(0), **sizes), jnp.zeros((64, 32))
     low = lower(predictor, "bfloat16")

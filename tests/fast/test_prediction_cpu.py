@@ -8,10 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_frames import bits_of
 
 from ndigo.fast.prediction import joint_loss, weighted_loss
 from ndigo.fast.prediction_cpu import has_columns, open_loop_block
-from ndigo.model.likelihood import LIKELIHOODS, Likelihood, make_likelihood
+from ndigo.frames import Likelihood
+from ndigo.model import LIKELIHOODS
 from ndigo.model.predictors import init_predictor
 from ndigo.networks import lower
 
@@ -39,14 +41,14 @@ def assert_close(ours, theirs):
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_loss_and_gradient_are_those_of_automatic_differentiation(name):
-    likelihood = make_likelihood(name, 5, KINDS)
+    likelihood = bits_of(5, KINDS).likelihood(name)
     by_jax = jax.value_and_grad(partial(weighted_loss, likelihood), argnums=(0, 1), has_aux=True)
     everything = inputs(likelihood)
     assert_close(jax.jit(partial(open_loop_block, likelihood))(*everything), jax.jit(by_jax)(*everything))
 
 
 def test_seeds_side_by_side_have_the_gradients_of_each_alone():
-    likelihood = make_likelihood("categorical", 5, KINDS)
+    likelihood = bits_of(5, KINDS).likelihood("categorical")
     seeds = [inputs(likelihood, seed) for seed in range(2)]
     learn = jax.grad(lambda *x: joint_loss(likelihood, *x)[0], argnums=(0, 1))  # pyright: ignore[reportIndexIssue]
     together = jax.jit(jax.vmap(learn))(*jax.tree.map(lambda *x: jnp.stack(x), *seeds))
@@ -57,7 +59,7 @@ def test_seeds_side_by_side_have_the_gradients_of_each_alone():
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_large_logits_stay_finite(name):
-    likelihood = make_likelihood(name, 5, KINDS)
+    likelihood = bits_of(5, KINDS).likelihood(name)
     predictor, b_n, a_kn, target_kn, weight_kn = inputs(likelihood)
     loud = jax.tree.map(lambda x: 1e3 * x, predictor)
     results = open_loop_block(likelihood, loud, b_n, a_kn, target_kn, weight_kn)
@@ -66,7 +68,7 @@ def test_large_logits_stay_finite(name):
 
 def test_the_columns_are_for_the_open_loop_in_float32():
     sizes = {"D": D, "A": A, "K": K, "num_hidden": F, "num_outputs": 77}
-    likelihood = make_likelihood("categorical", 5, KINDS)
+    likelihood = bits_of(5, KINDS).likelihood("categorical")
     made = {name: init_predictor(name, jax.random.key(0), **sizes) for name in ("open_loop", "action_gru", "mlp")}
     takes = {name: has_columns(likelihood, p) for name, p in made.items()}
     assert takes == {"open_loop": True, "action_gru": False, "mlp": False}

@@ -8,11 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_frames import bits_of
 
 from ndigo.fast.decoding_gpu import ROWS
 from ndigo.fast.prediction import weighted_loss
 from ndigo.fast.prediction_gpu import has_kernels, open_loop_gradient
-from ndigo.model.likelihood import LIKELIHOODS, Likelihood, make_likelihood
+from ndigo.frames import Likelihood
+from ndigo.model import LIKELIHOODS
 from ndigo.model.predictors import init_predictor
 from ndigo.networks import lower
 
@@ -40,7 +42,7 @@ def inputs(likelihood: Likelihood):
 def test_loss_and_gradient_are_those_of_automatic_differentiation(name, dtype, tolerance, interpret):
     if dtype == "float32" and not interpret:
         pytest.skip("a GPU's matrix units round float32")
-    likelihood = make_likelihood(name, 5, KINDS)
+    likelihood = bits_of(5, KINDS).likelihood(name)
     predictor, rest = inputs(likelihood)
     by_jax = jax.value_and_grad(partial(weighted_loss, likelihood), argnums=(0, 1), has_aux=True)
     (loss, loss_kn), expected = jax.jit(by_jax)(predictor, *rest)
@@ -54,7 +56,7 @@ def test_loss_and_gradient_are_those_of_automatic_differentiation(name, dtype, t
 
 
 def test_the_kernels_are_for_the_open_loop_in_bfloat16_and_whole_tiles():
-    likelihood = make_likelihood("categorical", 5, KINDS)
+    likelihood = bits_of(5, KINDS).likelihood("categorical")
     sizes = {"D": D, "A": A, "K": K, "num_hidden": F, "num_outputs": likelihood.num_outputs}
     made = {name: init_predictor(name, jax.random.key(0), **sizes) for name in ("open_loop", "action_gru", "mlp")}
     b_n = jnp.zeros((N, D))
@@ -62,4 +64,4 @@ def test_the_kernels_are_for_the_open_loop_in_bfloat16_and_whole_tiles():
     assert takes == {"open_loop": True, "action_gru": False, "mlp": False}
     assert not has_kernels(likelihood, made["open_loop"], b_n)  # float32
     assert not has_kernels(likelihood, lower(made["open_loop"], "bfloat16"), b_n[1:])
-    assert not has_kernels(make_likelihood("categorical", 7, KINDS), lower(made["open_loop"], "bfloat16"), b_n)
+    assert not has_kernels(bits_of(7, KINDS).likelihood("categorical"), lower(made["open_loop"], "bfloat16"), b_n)

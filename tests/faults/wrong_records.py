@@ -103,7 +103,7 @@ WORLDS: dict[str, tuple[dict[str, Any], str]] = {
         {"shape": (3, 3, 2)} | _frames(lambda o: jnp.ones((3, 3, 2), jnp.uint8)),
         "in the one_hot channel 'thing' of frame 0 9 cells that are 1, expected at most one",
     ),
-    "view not square": ({"shape": (1, 3, 2)}, "shape is (1, 3, 2), expected three whole numbers (V, V, C)"),
+    "view of another size": ({"shape": (1, 3, 2)}, "observe returned uint8[1,1,2], expected uint8[1,3,2]"),
     "kind unknown": (
         {"channels": (Channel("floor", "binary"), Channel("thing", "onehot"))},  # type: ignore[arg-type]
         "kind of channel 'thing' of world mine 'onehot'; known: binary, one_hot (nearest: one_hot)",

@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_frames import bits_of
 
 from ndigo.errors import NdigoError
+from ndigo.frames.bits import NUM_MIXED
 from ndigo.model import LIKELIHOODS, make_likelihood
-from ndigo.model.likelihood import NUM_MIXED
 
 KINDS = ["one_hot", "binary", "one_hot", "binary"]  # not sorted by kind: the order must survive
 
@@ -59,7 +60,7 @@ def nats_by_hand(logits: np.ndarray, o: np.ndarray, kinds, num_mixed: int) -> np
 @pytest.mark.parametrize("name", LIKELIHOODS)
 @pytest.mark.parametrize("kinds", [KINDS, ["binary"], ["one_hot"], ["binary", "one_hot", "one_hot"]], ids=str)
 def test_nats_are_minus_ln_p_in_the_order_of_the_channels(name, kinds):
-    likelihood = make_likelihood(name, 3, kinds)
+    likelihood = make_likelihood(name, bits_of(3, kinds))
     rng = np.random.default_rng(0)
     o = np.stack([frame(3, kinds, rng) for _ in range(20)])
     logits = 2 * rng.normal(size=(20, likelihood.num_outputs))
@@ -73,7 +74,7 @@ def test_nats_are_minus_ln_p_in_the_order_of_the_channels(name, kinds):
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_probabilities_of_all_frames_sum_to_one(name):
     """Every frame of a 2x2 view with one binary and one object channel; `bernoulli` allows several objects."""
-    likelihood = make_likelihood(name, 2, ["binary", "one_hot"])
+    likelihood = make_likelihood(name, bits_of(2, ["binary", "one_hot"]))
     logits = jax.random.normal(jax.random.key(0), (likelihood.num_outputs,))
     walls = list(itertools.product([0, 1], repeat=4))
     objects = walls if name == "bernoulli" else [*np.eye(4, dtype=int), np.zeros(4, int)]
@@ -84,9 +85,9 @@ def test_probabilities_of_all_frames_sum_to_one(name):
 
 def test_probabilities_to_look_at_are_those_of_the_nats():
     """The chance of each cell, from the logits by hand, in the channels' order."""
-    likelihood = make_likelihood("categorical", 2, KINDS)
+    likelihood = make_likelihood("categorical", bits_of(2, KINDS))
     logits = jnp.arange(18.0) / 4
-    p = np.asarray(likelihood.probabilities(logits))
+    p = np.asarray(likelihood.chances(logits))
     assert p.shape == (2, 2, 4)
     np.testing.assert_allclose(p[..., 1].ravel(), sigmoid(np.arange(0, 4) / 4), rtol=1e-5)
     np.testing.assert_allclose(p[..., 3].ravel(), sigmoid(np.arange(4, 8) / 4), rtol=1e-5)
@@ -96,11 +97,11 @@ def test_probabilities_to_look_at_are_those_of_the_nats():
 
 def test_cells_of_a_mixture_look_as_the_frames_of_its_nats_do():
     """The chance of each cell is the sum of exp(-nats) over all pictures in which it is 1."""
-    likelihood = make_likelihood("mixture", 2, ["binary"])
+    likelihood = make_likelihood("mixture", bits_of(2, ["binary"]))
     logits = 2 * jax.random.normal(jax.random.key(0), (likelihood.num_outputs,))
     frames = np.array(list(itertools.product([0, 1], repeat=4)), np.uint8).reshape(-1, 2, 2, 1)
     p = np.exp(-np.asarray(likelihood.nats(logits, likelihood.target(jnp.asarray(frames)))))
-    np.testing.assert_allclose(likelihood.probabilities(logits), (p[:, :, None, None] * frames).sum(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(likelihood.chances(logits), (p[:, :, None, None] * frames).sum(axis=0), rtol=1e-4)
 
 
 def test_a_mixture_can_hold_two_pictures_that_cells_on_their_own_cannot():
@@ -110,11 +111,11 @@ def test_a_mixture_can_hold_two_pictures_that_cells_on_their_own_cannot():
     rows[:2, :4] = 40 * (2 * np.stack([picture, 1 - picture]).reshape(2, 4) - 1)
     rows[2:, 4] = -40  # no weight
     frames = jnp.asarray(np.stack([picture, 1 - picture])[..., None], jnp.uint8)
-    mixed, single = make_likelihood("mixture", 2, ["binary"]), make_likelihood("categorical", 2, ["binary"])
+    mixed, single = (make_likelihood(name, bits_of(2, ["binary"])) for name in ("mixture", "categorical"))
     np.testing.assert_allclose(mixed.nats(jnp.asarray(rows.ravel()), mixed.target(frames)), np.log(2), rtol=1e-5)
     np.testing.assert_allclose(single.nats(jnp.zeros(4), single.target(frames)), 4 * np.log(2), rtol=1e-5)
 
 
 def test_unknown_likelihood_names_the_known_ones():
     with pytest.raises(NdigoError, match=r"unknown likelihood 'categorial'; known: bernoulli, categorical, mixture"):
-        make_likelihood("categorial", 5, ["binary"])
+        make_likelihood("categorial", bits_of(5, ["binary"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -12,23 +13,29 @@ import numpy as np
 import pytest
 from jaxtyping import Array
 from random_windows import random_window
+from small_frames import bits_of
 
 from ndigo.model import PREDICTORS, WorldModel, init_world_model, make_likelihood, predict, prediction_loss
-from ndigo.model.likelihood import Likelihood
 from ndigo.rewards import table
 from ndigo.types import ahead
 
 T, K = 6, 4
 
 
-class IndexLikelihood(Likelihood):
+@dataclass(frozen=True)
+class IndexLikelihood:
     """Adds the step that a frame encodes to the "logits"."""
+
+    num_outputs: int = 1
 
     def target(self, o_t) -> Any:
         return o_t[..., 0, 0, 0].astype(jnp.float32)
 
     def nats(self, logits, target: Any):
         return (logits[..., 0] + target)[..., None]
+
+    def chances(self, logits) -> Any:
+        return logits
 
 
 class IndexPredictor(eqx.Module):
@@ -41,9 +48,9 @@ class IndexPredictor(eqx.Module):
 def index_model(num_ahead: int = K) -> WorldModel:
     model = init_world_model(
         jax.random.key(0),
-        shape=(1, 1, 1),
+        frame=bits_of(1, ["binary"]),
         num_actions=3,
-        likelihood=IndexLikelihood(view=1, is_one_hot=(False,)),
+        likelihood=IndexLikelihood(),
         predictor=None,
         num_ahead=num_ahead,
         num_features=4,
@@ -74,9 +81,9 @@ def test_entry_t_k_compares_the_belief_at_t_and_the_action_before_t_plus_k_with_
 def real_model(predictor: str, kinds=("binary", "one_hot"), num_ahead: int = K) -> WorldModel:
     return init_world_model(
         jax.random.key(0),
-        shape=(3, 3, len(kinds)),
+        frame=bits_of(3, kinds),
         num_actions=3,
-        likelihood=make_likelihood("categorical", 3, kinds),
+        likelihood=make_likelihood("categorical", bits_of(3, kinds)),
         predictor=predictor,
         num_ahead=num_ahead,
         num_features=8,

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 from random_windows import random_window
+from small_frames import bits_of
 
 from ndigo.model import init_world_model, make_likelihood
 from ndigo.rewards import make_reward
@@ -19,9 +20,9 @@ ICM = make_reward("icm")
 def setting():
     model = init_world_model(
         jax.random.key(0),
-        shape=(3, 3, 2),
+        frame=bits_of(3, ["binary", "one_hot"]),
         num_actions=A,
-        likelihood=make_likelihood("categorical", 3, ["binary", "one_hot"]),
+        likelihood=make_likelihood("categorical", bits_of(3, ["binary", "one_hot"])),
         predictor=None,
         num_ahead=1,
         num_features=8,

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from random_windows import random_window
+from small_frames import bits_of
 
 from ndigo.errors import NdigoError
 from ndigo.model import WorldModel, init_world_model, make_likelihood
@@ -21,9 +22,9 @@ from ndigo.types import Paid, Seen, Window
 def tiny_model(num_ahead: int, predictor: str | None) -> WorldModel:
     return init_world_model(
         jax.random.key(0),
-        shape=(3, 3, 2),
+        frame=bits_of(3, ["binary", "one_hot"]),
         num_actions=3,
-        likelihood=make_likelihood("categorical", 3, ["binary", "one_hot"]),
+        likelihood=make_likelihood("categorical", bits_of(3, ["binary", "one_hot"])),
         predictor=predictor,
         num_ahead=num_ahead,
         num_features=8,

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from probe_worlds import clock, read_clock
 
-from ndigo.agent import unpack
 from ndigo.config import preset
 from ndigo.rewards import make_reward
 from ndigo.training.acting import beliefs, cut_windows, play
@@ -47,14 +46,14 @@ def episode(params):
 
     def run(key):
         episode = play(WORLD, params.agent, key, jnp.float32(0.5))
-        return episode, beliefs(params.model.core, jax.tree.map(lambda x: x[None], episode), WORLD.shape)[0]
+        return episode, beliefs(params.model.core, jax.tree.map(lambda x: x[None], episode), WORLD.frame)[0]
 
     return jax.jit(run)(jax.random.key(1))
 
 
 def test_episode_has_a_frame_for_every_step_and_one_after_the_last(episode):
     e = episode[0]
-    step, number, action = read_clock(unpack(e.o_t, WORLD.shape))
+    step, number, action = read_clock(WORLD.frame.unpack(e.o_t))
     np.testing.assert_array_equal(step, np.arange(S + 1))
     assert len(set(np.asarray(number).tolist())) == 1
     np.testing.assert_array_equal(action[1:], e.a_t)
@@ -65,11 +64,11 @@ def test_windows_hold_consecutive_frames_and_the_one_after_their_last_action(epi
     windows = cut_windows(episode[0], episode[1], T)
     assert windows.start.tolist() == [0, 4, 6]
     for i, start in enumerate([0, 4, 6]):
-        step, _, action = read_clock(unpack(windows.o_t[i], WORLD.shape))
+        step, _, action = read_clock(WORLD.frame.unpack(windows.o_t[i]))
         np.testing.assert_array_equal(step, start + np.arange(T + 1))
         np.testing.assert_array_equal(action, windows.a_tm1[i])
         np.testing.assert_array_equal(windows.a_tm1[i][1:], windows.a_t[i])
-    assert int(read_clock(unpack(windows.o_t[-1, -1], WORLD.shape))[0]) == S, "the last frame is kept"
+    assert int(read_clock(WORLD.frame.unpack(windows.o_t[-1, -1]))[0]) == S, "the last frame is kept"
 
 
 def test_rewards_of_an_episode_go_with_its_windows_and_cost_nothing_where_there_are_none(episode):
@@ -84,7 +83,7 @@ def test_stored_states_are_those_of_a_walk_from_the_start_of_the_episode(params,
     """Frame by frame, from zero and with action 0 before o_0."""
     e = episode[0]
     windows = cut_windows(episode[0], episode[1], T)
-    o_t = unpack(e.o_t, WORLD.shape)
+    o_t = WORLD.frame.unpack(e.o_t)
     for core, stored in ((params.model.core, windows.belief), (params.agent.core, windows.agent_state)):
         step = jax.jit(lambda *frame, core=core: core.step(*frame))
         before = [jnp.zeros(core.size)]  # the state before each frame
@@ -99,7 +98,7 @@ def test_belief_of_a_window_goes_on_where_the_one_before_ended(params, episode):
     looked = []
     for i in range(3):
         window = jax.tree.map(lambda x, i=i: x[i], windows)
-        core, o_t = params.model.core, unpack(window.o_t, WORLD.shape)
+        core, o_t = params.model.core, WORLD.frame.unpack(window.o_t)
         looked.append(core.unroll(core.encoder(o_t), window.a_tm1, window.belief))
     np.testing.assert_allclose(looked[0][-1], looked[1][0], atol=1e-5)  # both are b_4
     np.testing.assert_allclose(looked[1][2:], looked[2][:3], atol=1e-5)  # b_6 .. b_8

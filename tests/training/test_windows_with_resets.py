@@ -19,6 +19,7 @@ from jaxtyping import Array
 from random_windows import random_window
 from reference.gru import gru
 from reference.retrace import h, h_inverse, retrace
+from small_frames import bits_of
 
 from ndigo import networks
 from ndigo.agent import QNetwork, q_loss
@@ -110,8 +111,9 @@ def drawn(make: Any, seed: int) -> Any:
 
 @cache
 def model_of(seed: int = 0) -> WorldModel:
-    sizes: Any = {"shape": (3, 3, 2), "num_actions": 3, "num_features": 6, "num_filters": 2, "belief_size": D}
-    likelihood = make_likelihood("categorical", 3, ("binary", "one_hot"))
+    frame = bits_of(3, ("binary", "one_hot"))
+    sizes: Any = {"frame": frame, "num_actions": 3, "num_features": 6, "num_filters": 2, "belief_size": D}
+    likelihood = make_likelihood("categorical", frame)
 
     def make() -> WorldModel:
         key = jax.random.key(1)
@@ -229,7 +231,8 @@ def test_icm_learns_from_the_steps_alone():
 
 def test_the_agents_loss_and_gradient_are_those_of_retrace_on_each_episode():
     """An episode that terminates counts nothing after it; one that is cut, the value of its true last frame."""
-    sizes: Any = {"shape": (3, 3, 2), "num_actions": 3, "num_features": 6, "state_size": D, "num_hidden": 6}
+    frame = bits_of(3, ("binary", "one_hot"))
+    sizes: Any = {"frame": frame, "num_actions": 3, "num_features": 6, "state_size": D, "num_hidden": 6}
     online, target = (drawn(lambda: QNetwork(jax.random.key(0), num_filters=2, **sizes), seed) for seed in range(2))
     r_t = np.random.default_rng(1).normal(size=(T, len(STREAMS))).astype(np.float32)
     is_known = IS_STEP & (np.random.default_rng(2).uniform(size=IS_STEP.shape) < 0.8)

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from custom_world import world as three_doors
 
-from ndigo.agent import unpack
 from ndigo.agents.agent import Params
 from ndigo.errors import NdigoError
 from ndigo.fast.twins import FAST
@@ -47,7 +46,7 @@ def test_an_episode_is_the_one_that_training_would_play_with_the_same_key(agent,
         episode = jax.jit(lambda key: FAST.play(agent.world, agent.joined(agent.networks.agent), key, jnp.float32(0)))(
             episode_key(0, i)
         )
-        np.testing.assert_array_equal(recorded.o[i], unpack(episode.o_t, agent.world.shape))
+        np.testing.assert_array_equal(recorded.o[i], agent.world.frame.unpack(episode.o_t))
         np.testing.assert_array_equal(recorded.a[i], [*episode.a_t.tolist(), -1])
         rows, cols = np.divmod(np.asarray(episode.cells), agent.world.map_shape[1])
         np.testing.assert_array_equal(recorded.objects[i], np.stack([rows, cols], axis=-1))

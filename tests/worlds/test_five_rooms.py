@@ -77,7 +77,7 @@ def test_camper_that_arrives_at_step_15_sees_the_noise_155_times():
     @jax.vmap
     def camp(key):
         def step(state, x):
-            return world.step(x[0], state, x[1]), in_view(world, world.observe(state))[1]
+            return world.step(x[0], state, x[1]), in_view(world.frame, world.observe(state))[1]
 
         keys = jax.random.split(key, world.num_steps)
         return jax.lax.scan(step, world.reset(key), (keys, actions))[1][6:].mean()

@@ -3,7 +3,7 @@
 from ndigo.agent.exploration import Stretches, actor_epsilons, draw_episode, draw_stretches
 from ndigo.agent.policies import follow, greedy_policy, random_walker
 from ndigo.agent.q_network import QNetwork, q_loss
-from ndigo.agent.replay import Replay, Rows, make_replay, pack, unpack, window_starts
+from ndigo.agent.replay import Replay, Rows, make_replay, time_first, window_starts
 from ndigo.agent.retrace import rescale, retrace_targets, unscale
 
 __all__ = [
@@ -17,12 +17,11 @@ __all__ = [
     "follow",
     "greedy_policy",
     "make_replay",
-    "pack",
     "q_loss",
     "random_walker",
     "rescale",
     "retrace_targets",
-    "unpack",
+    "time_first",
     "unscale",
     "window_starts",
 ]

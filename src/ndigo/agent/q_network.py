@@ -12,6 +12,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from ndigo.agent.retrace import rescale, retrace_targets, unscale
+from ndigo.frames import Frame
 from ndigo.networks import MLP, NUM_FILTERS, Core
 from ndigo.types import Window
 
@@ -25,7 +26,7 @@ class QNetwork(eqx.Module):
         self,
         key: Array,
         *,
-        shape: tuple[int, int, int],
+        frame: Frame,
         num_actions: int,
         num_features: int,
         state_size: int,
@@ -33,7 +34,7 @@ class QNetwork(eqx.Module):
         num_filters: int = NUM_FILTERS,
     ):
         keys = jax.random.split(key, 3)
-        self.core = Core(keys[0], shape, num_actions, num_features, state_size, num_filters)
+        self.core = Core(keys[0], frame, num_actions, num_features, state_size, num_filters)
         self.value = MLP(keys[1], state_size, num_hidden, 1)
         self.advantage = MLP(keys[2], state_size, num_hidden, num_actions)
 

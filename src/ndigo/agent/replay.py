@@ -1,7 +1,7 @@
 """Replay of whole windows: a ring of rows, each a window of T steps that never crosses an episode.
 
 An episode of S steps is cut at 0, T, 2T, ... (replay period = trace length, paper); a last window that
-would hang over the end starts at S - T instead. Frames are binary, so they are stored as bits.
+would hang over the end starts at S - T instead. Frames are stored as their kind packs them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int, UInt8
+from jaxtyping import Array, Int
 
 from ndigo.errors import NdigoError
+from ndigo.frames import Frame
 from ndigo.types import Window
 
 
@@ -29,14 +30,9 @@ def window_starts(num_steps: int, T: int) -> tuple[int, ...]:
     return tuple(starts if num_steps % T == 0 else [*starts, num_steps - T])
 
 
-def pack(o_t: UInt8[Array, "... V V C"]) -> UInt8[Array, "... P"]:
-    """A binary frame as ceil(V*V*C / 8) bytes."""
-    return jnp.packbits(o_t.reshape(*o_t.shape[:-3], -1), axis=-1)
-
-
-def unpack(packed: UInt8[Array, "... P"], shape: tuple[int, int, int]) -> UInt8[Array, "... V V C"]:
-    V, W, C = shape
-    return jnp.unpackbits(packed, axis=-1, count=V * W * C).reshape(*packed.shape[:-1], *shape)
+def time_first(frames: Any) -> Any:
+    """[B, T, ...] as [T, B, ...]."""
+    return jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), frames)
 
 
 class Rows(eqx.Module):
@@ -59,7 +55,7 @@ class Replay:
     open: Callable[[Any], Window]
 
 
-def make_replay(*, capacity: int, shape: tuple[int, int, int]) -> Replay:
+def make_replay(*, capacity: int, frame: Frame) -> Replay:
     """A uniform replay of `capacity` windows; `add` takes blocks that divide the capacity."""
 
     def init(example: Any) -> Rows:
@@ -84,7 +80,7 @@ def make_replay(*, capacity: int, shape: tuple[int, int, int]) -> Replay:
 
     def open_(picked: Any) -> Window:
         return Window(
-            o_t=jnp.swapaxes(unpack(picked.o_t, shape), 0, 1),
+            o_t=time_first(frame.unpack(picked.o_t)),
             a_tm1=picked.a_tm1.T.astype(jnp.int32),
             a_t=picked.a_t.T.astype(jnp.int32),
             mu_t=picked.mu_t.T,

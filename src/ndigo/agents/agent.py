@@ -94,8 +94,9 @@ class Agent:
         return AgentState(b_t=jnp.zeros(self.params.model.core.size), a_t=jnp.int32(0), memory=memory)
 
     def step(self, o_t: Any, state: AgentState) -> tuple[int, AgentState]:
-        """The agent's action for the frame `o_t` ([V, V, C], 0 or 1) and the state after seeing it."""
-        state = self._step(self.networks, jnp.asarray(o_t), state)
+        """The agent's action for the frame `o_t` (as the world observes: bits are [V, V, C]) and the state after it."""
+        o_t = jax.tree.map(lambda leaf, x: jnp.asarray(x, leaf.dtype), self.world.frame.spec, o_t)
+        state = self._step(self.networks, o_t, state)
         return int(state.a_t), state
 
     def believe(self, state: AgentState) -> np.ndarray:
@@ -104,13 +105,13 @@ class Agent:
             raise NdigoError("this world has no truth, so no probe was trained")
         return np.asarray(self._locate(self.networks.probe, state.b_t)).reshape(-1, *self.world.map_shape)
 
-    def predict(self, state: AgentState, actions: Any) -> np.ndarray:
-        """The chance that each cell of the view is 1 after 1..K of these actions: [K, V, V, C]."""
-        return np.asarray(self._predict(self.networks.model, state.b_t, jnp.asarray(actions)))
+    def predict(self, state: AgentState, actions: Any) -> Any:
+        """What is expected after 1..K of these actions: of bits, the chance [K, V, V, C] that each cell is 1."""
+        return jax.device_get(self._predict(self.networks.model, state.b_t, jnp.asarray(actions)))
 
     @cached_property
     def _step(self) -> Any:
-        def step(params: Params, o_t: Array, state: AgentState) -> AgentState:
+        def step(params: Params, o_t: Any, state: AgentState) -> AgentState:
             b_t = params.model.core.step(o_t, state.a_t, state.b_t)
             a_t, memory = params.policy(self.world, self.reward, self.joined).act(o_t, state.memory)
             return AgentState(b_t=b_t, a_t=a_t, memory=memory)

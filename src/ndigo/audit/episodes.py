@@ -118,16 +118,17 @@ def _judge(world: World, reward: IntrinsicReward) -> Callable[[Params | None, Ro
         return r_tc, None if agent.probe is None else discovery_loss(agent.probe, seen.b_t[:S], cells[:S])
 
     def judge(agent: Params | None, episode: Rollout) -> AuditedEpisode:
+        is_mixed = agent is not None and getattr(agent.model.likelihood, "num_mixed", 1) > 1
         known = knowledge(filter_, episode.a_t, episode.o_t, episode.truth_t.objects)
         r_tc, probe_loss = (None, None) if agent is None else learned(agent, episode)
         by_cell, by_channel, ideal = exact(episode.a_t, episode.o_t)
         return AuditedEpisode(
             learned=r_tc,
-            attainable=by_channel if agent is not None and agent.model.likelihood.num_mixed > 1 else by_cell,
+            attainable=by_channel if is_mixed else by_cell,
             ideal=ideal,
             probe_loss=probe_loss,
             floor=known.discovery_loss[:S],
-            is_visible=in_view(world, episode.o_t[:S]),
+            is_visible=in_view(world.frame, episode.o_t[:S]),
         )
 
     return judge

@@ -65,7 +65,7 @@ def update_floor(config: Config, world: World, reward: IntrinsicReward, num_para
         total += layers(frames, *core, *heads) + layers(frames, *core, *heads, learns=False)
     if not reward.trains_belief and config.predictor in ("mlp", "action_gru", "open_loop"):  # of others nobody knows
         hidden = config.predictor_hidden
-        num_outputs = make_likelihood(config.likelihood, V, [c.kind for c in world.channels]).num_outputs
+        num_outputs = make_likelihood(config.likelihood, world.frame).num_outputs
         recurrent = () if config.predictor == "mlp" else ((1, D, 3 * D),)
         K = max(config.num_ahead, reward.num_ahead)
         total += layers(steps * K, *recurrent, (1, D, hidden), (1, hidden, num_outputs))

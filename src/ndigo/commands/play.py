@@ -48,7 +48,7 @@ class Game:
         self._key = jax.random.key(seed)
         self._reset, self._step = jax.jit(world.reset), jax.jit(world.step)
         truth, observe = world.truth, world.observe
-        self._look = jax.jit(lambda state: (truth(state), in_view(world, observe(state))))
+        self._look = jax.jit(lambda state: (truth(state), in_view(world.frame, observe(state))))
         self.restart()
 
     def restart(self) -> None:

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from ndigo.agent import unpack
 from ndigo.evaluation.tracking import Tracking, track
 from ndigo.evaluation.visits import in_view, visits
 from ndigo.model import Probe, discovery_loss
@@ -39,7 +38,7 @@ def measure(world: World, probe: Probe | None, episodes: Episode, b_t: Float[Arr
 
     def of_one(pair: tuple[Episode, Float[Array, "S+1 D"]]) -> tuple[Evaluation, Tracking | None]:
         episode, b_t = pair
-        is_visible = in_view(world, unpack(episode.o_t[:S], world.shape))
+        is_visible = in_view(world.frame, world.frame.unpack(episode.o_t[:S]))
         loss = jnp.zeros((S, 0)) if probe is None else discovery_loss(probe, b_t[:S], episode.cells[:S])
         seen = visits(is_visible)
         return Evaluation(

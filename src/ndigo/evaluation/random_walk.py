@@ -23,4 +23,4 @@ class Walk(eqx.Module):
 def random_walk(world: World, key: Array) -> Walk:
     """One episode of actions drawn uniformly, independently each step."""
     episode = jax.tree.map(lambda x_t: x_t[: world.num_steps], rollout(world, random_walker(world), key))
-    return Walk(truth=episode.truth_t, is_visible=in_view(world, episode.o_t))
+    return Walk(truth=episode.truth_t, is_visible=in_view(world.frame, episode.o_t))

@@ -6,11 +6,14 @@ first visit = the first such t, or T if there is none
 
 from __future__ import annotations
 
-import equinox as eqx
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, UInt8
+from typing import Any
 
-from ndigo.worlds import World
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from ndigo.frames import Bits, Frame, Join
 
 
 class Visits(eqx.Module):
@@ -21,9 +24,14 @@ class Visits(eqx.Module):
     is_seen: Bool[Array, " N"]
 
 
-def in_view(world: World, o_t: UInt8[Array, "*T V V C"]) -> Bool[Array, "*T N"]:
-    """True where the object's channel is not empty."""
-    objects = [c for c, channel in enumerate(world.channels) if channel.kind == "one_hot"]
+def in_view(frame: Frame, o_t: Any) -> Bool[Array, "*T N"]:
+    """True where the object's channel is not empty; a frame that is not of bits has no such channel."""
+    if isinstance(frame, Join):
+        return jnp.concatenate([in_view(part, o_t[name]) for name, part in frame.parts], axis=-1)
+    if not isinstance(frame, Bits):
+        lead = len(jax.tree.leaves(o_t)[0].shape) - len(jax.tree.leaves(frame.spec)[0].shape)
+        return jnp.zeros((*jax.tree.leaves(o_t)[0].shape[:lead], 0), bool)
+    objects = [c for c, channel in enumerate(frame.channels) if channel.kind == "one_hot"]
     return (o_t[..., jnp.array(objects, int)] > 0).any(axis=(-3, -2))
 
 

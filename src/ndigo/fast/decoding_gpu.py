@@ -17,7 +17,7 @@ from jax.experimental import pallas as pl
 from jaxtyping import Array, Float, Int
 
 from ndigo.fast.pallas import call_kernel, dot, wait
-from ndigo.model.likelihood import Likelihood, Target
+from ndigo.frames.bits import BitsLikelihood, Target
 
 ROWS = 64  # beliefs in one program; with 4 warps the shape that Hopper's matrix units take
 HIDDEN_COLUMNS = 64  # of a tile of the decoder's hidden layer
@@ -25,7 +25,7 @@ WIDTH = 32  # logits of a channel, the rest empty
 
 
 def decode(
-    likelihood: Likelihood,
+    likelihood: BitsLikelihood,
     h_n: Float[Array, "N D"],
     code_n: Int[Array, "N C"],
     weight_n: Float[Array, "N 1"],
@@ -62,7 +62,7 @@ def decode(
         dlogits = []
         for c, of_channel in enumerate(tiles_c):
             nats_of = _categorical if is_one_hot[c] else _bernoulli
-            nats, ds = nats_of([logits[i] for i in of_channel], code_ref[:, pl.ds(c, 1)], likelihood.view**2)
+            nats, ds = nats_of([logits[i] for i in of_channel], code_ref[:, pl.ds(c, 1)], likelihood.num_cells)
             loss_ref[:, pl.ds(c, 1)] = nats
             dlogits += [d * weight_ref[...] for d in ds]
         for d, out in zip(dlogits, tiles, strict=True):
@@ -150,7 +150,7 @@ def codes(target: Target) -> Int[Array, "... C"]:
     return jnp.concatenate([bits, target.where], axis=-1)
 
 
-def channel_tiles(likelihood: Likelihood) -> list[range]:
+def channel_tiles(likelihood: BitsLikelihood) -> list[range]:
     """The tiles of each channel, in the logits' order."""
     tiles, start = [], 0
     for is_one_hot in sorted(likelihood.is_one_hot):
@@ -159,11 +159,11 @@ def channel_tiles(likelihood: Likelihood) -> list[range]:
     return tiles
 
 
-def tile_columns(likelihood: Likelihood) -> np.ndarray:
+def tile_columns(likelihood: BitsLikelihood) -> np.ndarray:
     """Which logit stands in each column of the tiles, -1 in the empty ones."""
     columns, start = [], 0
     for is_one_hot, tiles in zip(sorted(likelihood.is_one_hot), channel_tiles(likelihood), strict=True):
-        width = likelihood.view**2 + (is_one_hot or len(tiles) > 1)
+        width = likelihood.num_cells + (is_one_hot or len(tiles) > 1)
         for _ in tiles:
             columns += [*range(start, start + width), *[-1] * (WIDTH - width)]
             start += width

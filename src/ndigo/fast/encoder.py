@@ -6,21 +6,34 @@ but a quarter of the bytes, and bytes bind. A large view is cut into patches, as
 
 from __future__ import annotations
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, UInt8
+from jaxtyping import Array, Float, Shaped
 
 from ndigo import networks
-from ndigo.networks import Convolution, Encoder
+from ndigo.networks import Convolution, Encoder, Tree
 
-SMALL_VIEW = 7  # up to here a convolution is one dense product
+SMALL_VIEW = 7  # up to so many rows and columns a convolution is one dense product
 
 
-def encode(encoder: Encoder, o_t: UInt8[Array, "... V V C"]) -> Float[Array, "... Z"]:
+def encode(encoder: Encoder, o_t: Shaped[Array, "... H W C"]) -> Float[Array, "... Z"]:
     """z_t = CNN(o_t)."""
-    return networks.encode(encoder, o_t) if encoder.conv1.view > SMALL_VIEW else dense(encoder)(o_t)
+    return dense(encoder)(o_t) if is_small(encoder) else networks.encode(encoder, o_t)
+
+
+def is_small(encoder: Encoder) -> bool:
+    return math.prod(encoder.conv1.size) <= SMALL_VIEW**2
+
+
+def for_a_loop(encoder: Tree) -> Tree:
+    """A frame's encoder whose small convolutions are made dense once, before the loop's first step."""
+    return jax.tree.map(
+        lambda x: dense(x) if type(x) is Encoder and is_small(x) else x, encoder, is_leaf=lambda x: type(x) is Encoder
+    )
 
 
 class DenseEncoder(eqx.Module):
@@ -32,7 +45,7 @@ class DenseEncoder(eqx.Module):
 
     weights: tuple[Float[Array, "I O"], ...]  # of both, the last ones: the 1, and empty ones
 
-    def __call__(self, o_t: UInt8[Array, "... V V C"]) -> Float[Array, "... Z"]:
+    def __call__(self, o_t: Shaped[Array, "... H W C"]) -> Float[Array, "... Z"]:
         x, weight = o_t.reshape(*o_t.shape[:-3], -1), self.weights[0]
         before = [(0, 0)] * (x.ndim - 1)
         x = jnp.pad(x, [*before, (0, 1)], constant_values=1)
@@ -48,24 +61,25 @@ def dense(encoder: Encoder) -> DenseEncoder:
     return DenseEncoder((conv1, conv2, _with_bias(encoder.dense.weight, encoder.dense.bias)))
 
 
-def spread(layer: Convolution) -> tuple[Float[Array, "V*V*C W*W*F"], Float[Array, " W*W*F"]]:
+def spread(layer: Convolution) -> tuple[Float[Array, "H*W*C P*F"], Float[Array, " P*F"]]:
     """The kernel over all positions: weight and bias of a dense layer."""
-    taps = jnp.asarray(tap_table(layer.view, layer.stride), layer.weight.dtype)
+    taps = jnp.asarray(tap_table(layer.size, layer.stride), layer.weight.dtype)
     weight = jnp.einsum("xpd,dcf->xcpf", taps, layer.weight.reshape(9, -1, layer.weight.shape[-1]))
-    return weight.reshape(layer.view**2 * layer.weight.shape[0] // 9, -1), jnp.tile(layer.bias, taps.shape[1])
+    return weight.reshape(math.prod(layer.size) * layer.weight.shape[0] // 9, -1), jnp.tile(layer.bias, taps.shape[1])
 
 
-def tap_table(view: int, stride: int) -> np.ndarray:
-    """[V*V inputs, W*W outputs, 9 taps]: 1 where the output reads that input through that tap."""
-    rows = range(0, view, stride)
-    table = np.zeros((view, view, len(rows), len(rows), 9), np.float32)
+def tap_table(size: tuple[int, int], stride: int) -> np.ndarray:
+    """[H*W inputs, P outputs, 9 taps]: 1 where the output reads that input through that tap."""
+    H, W = size
+    rows, cols = range(0, H, stride), range(0, W, stride)
+    table = np.zeros((H, W, len(rows), len(cols), 9), np.float32)
     for p, top in enumerate(rows):
-        for q, left in enumerate(rows):
+        for q, left in enumerate(cols):
             for tap in range(9):
                 i, j = top + tap // 3 - 1, left + tap % 3 - 1
-                if 0 <= i < view and 0 <= j < view:
+                if 0 <= i < H and 0 <= j < W:
                     table[i, j, p, q, tap] = 1
-    return table.reshape(view**2, len(rows) ** 2, 9)
+    return table.reshape(H * W, len(rows) * len(cols), 9)
 
 
 def _with_bias(weight: Float[Array, "I O"], bias: Float[Array, " O"], passes_on: bool = False) -> Array:

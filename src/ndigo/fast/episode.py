@@ -17,10 +17,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, UInt8
 
-from ndigo.agent import QNetwork, draw_episode, pack
+from ndigo.agent import QNetwork, draw_episode
 from ndigo.evaluation.true_cells import object_cells
-from ndigo.fast.encoder import SMALL_VIEW, dense
+from ndigo.fast.encoder import for_a_loop
 from ndigo.fast.pallas import on_gpu
+from ndigo.frames import Bits
 from ndigo.networks import MLP, Core, gru_step, project
 from ndigo.types import Episode
 from ndigo.worlds import World
@@ -41,10 +42,13 @@ def play(
     key_reset, keys, stretches = draw_episode(key, epsilon, S, A, longest_stretch)
     small = jnp.int8 if A <= 127 else jnp.int32
     turn = min(STEPS_A_TURN, every) if on_gpu() else 1
+    # Bits are packed after the loop, all at once; another frame need not be one array, nor of whole numbers.
+    is_bits, pack = isinstance(world.frame, Bits), world.frame.pack
 
     def record(state, a_tm1, was_greedy):
         """A frame and how the agent came to it."""
-        return world.observe(state), object_cells(world, state), a_tm1.astype(small), was_greedy
+        o_t = world.observe(state)
+        return o_t if is_bits else pack(o_t), object_cells(world, state), a_tm1.astype(small), was_greedy
 
     def body(carry, step):
         *seen, h_tm1 = carry
@@ -68,7 +72,7 @@ def play(
     records = jnp.concatenate([records.reshape(S, -1), as_bytes(end)[None]])
     o_t, cells, a_tm1, was_greedy = from_bytes(records, end)
     return Episode(
-        o_t=pack(o_t),
+        o_t=pack(o_t) if is_bits else o_t,
         a_tm1=a_tm1,
         cells=cells,
         a_t=a_tm1[1:],
@@ -100,7 +104,7 @@ def joined(policy: QNetwork) -> JoinedLayers:
     """The network for many steps in a loop."""
     core: Core = policy.core
     return JoinedLayers(
-        encode=core.encoder if core.encoder.conv1.view > SMALL_VIEW else dense(core.encoder),
+        encode=for_a_loop(core.encoder),
         from_features=core.from_features.weight,
         by_action=core.by_action.astype(jnp.float32),
         weight=core.gru.weight,

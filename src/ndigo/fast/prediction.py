@@ -24,8 +24,8 @@ from ndigo import model as plain
 from ndigo.fast.pallas import on_gpu
 from ndigo.fast.prediction_cpu import has_columns, open_loop_block
 from ndigo.fast.prediction_gpu import has_kernels, open_loop_gradient
-from ndigo.model import Likelihood, Predictor, WorldModel, inside, pair_weights
-from ndigo.model.likelihood import Target
+from ndigo.frames import Likelihood
+from ndigo.model import Predictor, WorldModel, inside, pair_weights
 from ndigo.model.world_model import shifted
 from ndigo.types import Seen, Window
 
@@ -55,7 +55,7 @@ def predict(model: WorldModel, window: Window) -> tuple[Float[Array, ""], Seen]:
         model.predictor,
         b_t[:-1].reshape(-1, b_t.shape[-1]),
         flat(shifted(window.a_t, K)),
-        jax.tree.map(lambda x: flat(shifted(x, K)), model.likelihood.target(window.o_t[1:])),
+        jax.tree.map(lambda x: flat(shifted(x, K)), model.likelihood.target(window.o_tp1)),
         flat(jnp.broadcast_to(weight_kt, (K, T, *streams))),
     )
     loss_tk = jnp.swapaxes(lax.stop_gradient(loss_kt).reshape(K, T, *streams, -1), 0, 1)
@@ -67,7 +67,7 @@ def weighted_loss(
     predictor: Predictor,
     b_n: Float[Array, "N D"],
     a_kn: Int[Array, "K N"],
-    target_kn: Target,
+    target_kn: Any,
     weight_kn: Float[Array, "K N"],
 ) -> tuple[Float[Array, ""], Float[Array, "K N C"]]:
     """The weighted sum, and the losses by channel."""

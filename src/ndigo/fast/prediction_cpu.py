@@ -12,7 +12,7 @@ stay loops: written out, XLA would compute the chain of dh anew at each of its s
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import equinox as eqx
 import jax
@@ -20,15 +20,16 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from ndigo.model.likelihood import Likelihood, Target
+from ndigo.frames import Likelihood
+from ndigo.frames.bits import BitsLikelihood, Target
 from ndigo.model.predictors import Predictor, Unrolled
 from ndigo.networks import gates
 
 
-def has_columns(likelihood: Likelihood, predictor: Predictor) -> bool:
+def has_columns(likelihood: Likelihood, predictor: Predictor) -> TypeGuard[BitsLikelihood]:
     """Whether it is for these: `open_loop` in float32, and no likelihood but the one whose formula stands below."""
     return (
-        type(likelihood) is Likelihood
+        type(likelihood) is BitsLikelihood
         and type(predictor) is Unrolled
         and predictor.from_belief is None
         and predictor.gru.weight.dtype == jnp.float32
@@ -36,7 +37,7 @@ def has_columns(likelihood: Likelihood, predictor: Predictor) -> bool:
 
 
 def open_loop_block(
-    likelihood: Likelihood,
+    likelihood: BitsLikelihood,
     predictor: Unrolled,
     b_n: Float[Array, "N D"],
     a_kn: Int[Array, "K N"],
@@ -105,13 +106,14 @@ def _weights(predictor: Unrolled) -> tuple[Array, Array, Array, Array]:
 
 
 def _nats(
-    likelihood: Likelihood, logits: Float[Array, "O N"], cells: Float[Array, "S*V*V N"], where: Int[Array, "M N"]
+    likelihood: BitsLikelihood, logits: Float[Array, "O N"], cells: Float[Array, "S*V*V N"], where: Int[Array, "M N"]
 ) -> tuple[Float[Array, "C N"], Float[Array, "O N"]]:
-    """`Likelihood.nats` down the columns, channels in the logits' order, and its gradient in the logits."""
-    num_cells, N = likelihood.view**2, logits.shape[-1]
+    """`BitsLikelihood.nats` down the columns, channels in the logits' order, and its gradient in the logits."""
+    num_cells, N = likelihood.num_cells, logits.shape[-1]
     cut = len(logits) - len(where) * (num_cells + 1)
     nats_binary, d_binary = _mixture(
-        logits[:cut].reshape(-1, likelihood.num_mixed, likelihood.picture_size, N), cells.reshape(-1, 1, num_cells, N)
+        logits[:cut].reshape(-1, likelihood.num_mixed, likelihood.pictures.picture_size, N),
+        cells.reshape(-1, 1, num_cells, N),
     )
     one_hot = logits[cut:].reshape(len(where), num_cells + 1, N)
     hit = where[:, None] == jnp.arange(num_cells + 1)[:, None]

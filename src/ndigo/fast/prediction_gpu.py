@@ -11,7 +11,7 @@ with more numbers alive than there are registers. For the registers' sake, too, 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import equinox as eqx
 import jax
@@ -24,7 +24,8 @@ from jaxtyping import Array, Float, Int
 from ndigo.fast.decoding_gpu import ROWS, WIDTH, codes, decode, in_tiles, tile_columns
 from ndigo.fast.gru import factors
 from ndigo.fast.pallas import call_kernel, dot, sigmoid, tanh, wait
-from ndigo.model.likelihood import Likelihood, Target
+from ndigo.frames import Likelihood
+from ndigo.frames.bits import BitsLikelihood, Target
 from ndigo.model.predictors import Predictor, Unrolled
 
 STATE_COLUMNS = 32  # of a tile of the state
@@ -33,23 +34,23 @@ STATE_SIZES = (32, 64, 128)  # tiles are powers of 2, and the weights of 256 wou
 HIDDEN_SIZES = (64, 128, 256)
 
 
-def has_kernels(likelihood: Likelihood, predictor: Predictor, b_n: Array) -> bool:
+def has_kernels(likelihood: Likelihood, predictor: Predictor, b_n: Array) -> TypeGuard[BitsLikelihood]:
     """Whether they are for these, with their shapes and types: no likelihood but the one whose formula stands below."""
     return (
-        type(likelihood) is Likelihood
+        type(likelihood) is BitsLikelihood
         and type(predictor) is Unrolled
         and predictor.from_belief is None
         and predictor.gru.weight.dtype == jnp.bfloat16
         and predictor.gru.weight.shape[0] in STATE_SIZES
         and predictor.decoder.hidden.weight.shape[1] in HIDDEN_SIZES
         and len(predictor.from_action) <= TABLE
-        and likelihood.view**2 < WIDTH
+        and likelihood.num_cells < WIDTH
         and len(b_n) % ROWS == 0
     )
 
 
 def open_loop_gradient(
-    likelihood: Likelihood,
+    likelihood: BitsLikelihood,
     predictor: Unrolled,
     b_n: Float[Array, "N D"],
     a_kn: Int[Array, "K N"],

@@ -113,7 +113,7 @@ def _window(reward: IntrinsicReward, world: World, T: int, params: Params) -> Wi
     """The first T steps of sampled episodes, as the learner reads them from the replay."""
     episodes = sample(world)
     a_t = jnp.asarray(episodes.a_t[:, :T].swapaxes(0, 1), jnp.int32)
-    o_t = jnp.asarray(episodes.o_t[:, : T + 1].swapaxes(0, 1))
+    o_t = jax.tree.map(lambda x: jnp.asarray(x[:, : T + 1].swapaxes(0, 1)), episodes.o_t)
     num_objects = 0 if params.probe is None else len(world.objects)
     nothing = jnp.zeros((EPISODES, params.agent.core.size))
     return Window(
@@ -137,8 +137,8 @@ def _judged(reward: IntrinsicReward, world: World, model: Any, episodes: Sample)
         judge = reward.on_episode(world)
     if not callable(judge):
         raise NdigoError(f"{whose} returned {type(judge).__name__}, expected a function of (model, a_t, o_t)")
-    a_t, o_t = jnp.asarray(episodes.a_t, jnp.int32), jnp.asarray(episodes.o_t)
-    found = returned(f"{whose}'s function", judge, model, a_t[0], o_t[0])
+    a_t, o_t = jnp.asarray(episodes.a_t, jnp.int32), jax.tree.map(jnp.asarray, episodes.o_t)
+    found = returned(f"{whose}'s function", judge, model, a_t[0], jax.tree.map(lambda x: x[0], o_t))
     has_split = getattr(found, "shape", ())[1:] != (1,)
     shape = (a_t.shape[1], len(world.channels) if has_split else 1)
     require_array(f"{whose}'s function", found, shape, "floating", "" if has_split else ", as it has no split")

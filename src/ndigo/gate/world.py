@@ -11,8 +11,9 @@ import numpy as np
 from jax import lax
 
 from ndigo.errors import NdigoError, running, unknown_name
-from ndigo.gate.frames import KINDS, check_frames
-from ndigo.gate.shapes import once, require_array, require_record, require_same, returned
+from ndigo.frames import Bits
+from ndigo.frames.bits import KINDS
+from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, told
 from ndigo.types import Truth
 from ndigo.worlds import Channel, World
 
@@ -24,7 +25,7 @@ KEPT = 32  # what was tried and found right: a run that is begun and continued a
 class Sample(NamedTuple):
     """The first steps of a random walker's episodes."""
 
-    o_t: np.ndarray  # [E, T+1, V, V, C]
+    o_t: Any  # [E, T+1, ...] as the frame has it
     a_t: np.ndarray  # [E, T]
     truth: Truth | None  # each field [E, T+1, ...]
 
@@ -39,12 +40,13 @@ def check_world(world: World) -> None:
     after = returned(f"{whose} step", world.step, key, state, a_t)
     require_same(f"{whose} step", after, state, "what reset returned")
     frame = returned(f"{whose} observe", world.observe, state)
-    require_array(f"{whose} observe", frame, world.shape, jnp.uint8)
+    _check_frame_types(f"{whose} observe", frame, world.frame.spec)
     if world.truth is not None:
         _check_truth_types(world, returned(f"{whose} truth", world.truth, state))
     o_t, _, truth = sample(world)
-    for episode in o_t:
-        check_frames(f"{whose} observe", episode, world.channels)
+    for i in range(EPISODES):
+        if (wrong := world.frame.wrong(jax.tree.map(lambda x: x[i], o_t))) is not None:  # noqa: B023
+            raise NdigoError(f"{whose} observe returned {wrong}")
     if truth is not None:
         _check_inside(world, truth)
 
@@ -78,13 +80,7 @@ def _check_record(world: World) -> None:
     whose = f"world {world.name}:"
     if not isinstance(world.name, str) or not world.name:
         raise NdigoError(f"a world's name is {world.name!r}, expected text")
-    if not (_are_counts(world.shape, 3) and world.shape[0] == world.shape[1]):
-        raise NdigoError(f"{whose} shape is {world.shape!r}, expected three whole numbers (V, V, C)")
-    for channel in world.channels:
-        if not isinstance(channel, Channel):
-            raise NdigoError(f"{whose} channels has a {type(channel).__name__}, expected Channel records")
-        if channel.kind not in KINDS:
-            raise unknown_name(f"kind of channel {channel.name!r} of world {world.name}", channel.kind, KINDS)
+    _check_frame_record(world)
     if not _are_counts((world.num_steps,), 1):
         raise NdigoError(f"{whose} num_steps is {world.num_steps!r}, expected a whole number of at least 1")
     if world.map_shape is not None and not _are_counts(world.map_shape, 2):
@@ -98,6 +94,35 @@ def _check_record(world: World) -> None:
     for field in ("reset", "step", "observe"):
         if not callable(getattr(world, field)):
             raise NdigoError(f"{whose} {field} is {getattr(world, field)!r}, expected a function")
+
+
+def _check_frame_record(world: World) -> None:
+    whose, frame = f"world {world.name}:", world.frame
+    if frame is None or (isinstance(frame, Bits) and not _are_counts(world.shape, 3)):
+        raise NdigoError(f"{whose} shape is {world.shape!r}, expected three whole numbers (H, W, C)")
+    for name in ("channels", "spec", "pack", "unpack", "init_encoder", "likelihood", "wrong"):
+        if not hasattr(frame, name):
+            raise NdigoError(
+                f"{whose} frame is a {type(frame).__name__} without {name!r}, expected one of ndigo.frames"
+            )
+    if isinstance(frame, Bits):
+        for channel in world.channels:
+            if not isinstance(channel, Channel):
+                raise NdigoError(f"{whose} channels has a {type(channel).__name__}, expected Channel records")
+            if channel.kind not in KINDS:
+                raise unknown_name(f"kind of channel {channel.name!r} of world {world.name}", channel.kind, KINDS)
+
+
+def _check_frame_types(whose: str, found: Any, spec: Any) -> None:
+    """What `observe` returns has the frame's shape and type; a join's dictionary has its parts' names."""
+    if not isinstance(spec, dict):
+        require_array(whose, found, spec.shape, spec.dtype)
+        return
+    if not isinstance(found, dict) or set(found) != set(spec):
+        what = f"a dictionary with {', '.join(map(repr, sorted(found)))}" if isinstance(found, dict) else told(found)
+        raise NdigoError(f"{whose} returned {what}, expected a dictionary with {', '.join(map(repr, spec))}")
+    for name, part in spec.items():
+        _check_frame_types(f"{whose} under {name!r}", found[name], part)
 
 
 def _check_truth_types(world: World, truth: Any) -> None:

@@ -14,9 +14,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, UInt8
+from jaxtyping import Array, Bool, Float, Int
 
-from ndigo.model.likelihood import Likelihood
+from ndigo.frames import Frame, Likelihood
 from ndigo.model.predictors import Predictor, init_predictor
 from ndigo.networks import NUM_FILTERS, Core
 from ndigo.types import Seen, Window
@@ -35,14 +35,14 @@ class WorldModel(eqx.Module):
         loss_tk = None
         if self.predictor is not None:
             K = num_ahead or self.num_ahead
-            loss_tk = self.losses(b_t[:-1], window.a_t, window.o_t[1:], K, window.is_first)
+            loss_tk = self.losses(b_t[:-1], window.a_t, window.o_tp1, K, window.is_first)
         return Seen(window=window, z_t=z_t, b_t=b_t, loss_tk=loss_tk)
 
     def losses(
         self,
         b_t: Float[Array, "T *B D"],
         a_t: Int[Array, "T *B"],
-        o_tp1: UInt8[Array, "T *B V V C"],
+        o_tp1: Any,
         K: int,
         is_first: Bool[Array, "T+1 *B"] | None = None,
     ) -> Float[Array, "T K *B C"]:
@@ -54,16 +54,16 @@ class WorldModel(eqx.Module):
         is_inside = inside(len(a_t), K, is_first)
         return jnp.where(is_inside.reshape(*is_inside.shape, *(1,) * (loss_tk.ndim - is_inside.ndim)), loss_tk, 0.0)
 
-    def expect(self, b_t: Float[Array, "*B D"], a_k: Int[Array, "K *B"]) -> Float[Array, "K *B V V C"]:
-        """What the model expects to see in 1..K steps: the chance that each cell is 1."""
+    def expect(self, b_t: Float[Array, "*B D"], a_k: Int[Array, "K *B"]) -> Any:
+        """What the model expects to see in 1..K steps: of bits, the chance [K, *B, V, V, C] that each cell is 1."""
         assert self.predictor is not None
-        return self.predictor.ahead(b_t, a_k, lambda logits, _: self.likelihood.probabilities(logits), None)
+        return self.predictor.ahead(b_t, a_k, lambda logits, _: self.likelihood.chances(logits), None)
 
 
 def init_world_model(
     key: Array,
     *,
-    shape: tuple[int, int, int],
+    frame: Frame,
     num_actions: int,
     likelihood: Likelihood,
     predictor: str | None,
@@ -82,7 +82,7 @@ def init_world_model(
         "num_outputs": likelihood.num_outputs,
     }
     return WorldModel(
-        core=Core(key_core, shape, num_actions, num_features, belief_size, num_filters),
+        core=Core(key_core, frame, num_actions, num_features, belief_size, num_filters),
         predictor=None if predictor is None else init_predictor(predictor, key_predictor, **sizes),
         likelihood=likelihood,
         num_ahead=num_ahead,

@@ -17,9 +17,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from ndigo.agent import QNetwork, actor_epsilons, draw_episode, pack, unpack, window_starts
+from ndigo.agent import QNetwork, actor_epsilons, draw_episode, time_first, window_starts
 from ndigo.config import Config
 from ndigo.evaluation.true_cells import object_cells
+from ndigo.frames import Frame
 from ndigo.model import WorldModel
 from ndigo.networks import Core
 from ndigo.rewards import IntrinsicReward
@@ -49,14 +50,14 @@ def play(
         h_t, q_t = policy.step(o_t, a_tm1, h_tm1)
         greedy = q_t.argmax(axis=-1).astype(jnp.int32)
         a_t = jnp.where(is_random, random_a, greedy)
-        seen = (pack(o_t), object_cells(world, state), a_tm1, h_tm1)
+        seen = (world.frame.pack(o_t), object_cells(world, state), a_tm1, h_tm1)
         return (world.step(key_step, state, a_t), a_t, h_t), (seen, a_t == greedy)
 
     # b_0 = GRU(z_0, stay, 0): action 0 stands before the first frame.
     first = (world.reset(key_reset), jnp.int32(0), jnp.zeros(policy.size))
     (last, a_last, _), (seen, is_greedy) = lax.scan(body, first, (keys, stretches.is_random, stretches.a_t))
     *frames, h_tm1 = seen
-    end = (pack(world.observe(last)), object_cells(world, last), a_last)
+    end = (world.frame.pack(world.observe(last)), object_cells(world, last), a_last)
     o_t, cells, a_tm1 = (jnp.concatenate([x_t, x[None]]) for x_t, x in zip(frames, end, strict=True))
     a_tm1 = a_tm1.astype(jnp.int8 if A <= 127 else jnp.int32)  # how the replay stores actions
     return Episode(
@@ -69,9 +70,9 @@ def play(
     )
 
 
-def beliefs(core: Core, episodes: Episode, shape: tuple[int, int, int]) -> Float[Array, "E S+1 D"]:
+def beliefs(core: Core, episodes: Episode, frame: Frame) -> Float[Array, "E S+1 D"]:
     """b_t after every frame of a batch of episodes [E, ...]."""
-    z_t = core.encoder(jnp.swapaxes(unpack(episodes.o_t, shape), 0, 1))
+    z_t = core.encoder(time_first(frame.unpack(episodes.o_t)))
     b_t = core.unroll(z_t, episodes.a_tm1.T.astype(jnp.int32), jnp.zeros((len(episodes.a_t), core.size)))
     return jnp.swapaxes(b_t, 0, 1)
 
@@ -122,13 +123,13 @@ def make_actors(config: Config, world: World, reward: IntrinsicReward, by: Twins
         keys = jax.random.split(key, len(epsilons))
         acting = by.joined(policy)
         episodes = jax.vmap(lambda key, epsilon: by.play(world, acting, key, epsilon, every, longest))(keys, epsilons)
-        return episodes, beliefs(model.core, episodes, world.shape)
+        return episodes, beliefs(model.core, episodes, world.frame)
 
     def explore(key: Array, policy: QNetwork, model: WorldModel) -> Window:
         episodes, b_t = run(key, policy, model, epsilons)
         r_tc = None  # but for a reward that takes whole episodes
         if pay_episode is not None:
-            frames = unpack(episodes.o_t, world.shape)
+            frames = world.frame.unpack(episodes.o_t)
             r_tc = jax.vmap(partial(pay_episode, model))(episodes.a_t.astype(jnp.int32), frames)
         cut = jax.vmap(lambda episode, b_t, r_tc: cut_windows(episode, b_t, config.window, r_tc))
         return jax.tree.map(lambda x: lax.collapse(x, 0, 2), cut(episodes, b_t, r_tc))

@@ -156,7 +156,7 @@ def has_probe(world: World) -> bool:
 def init_params(key: Array, config: Config, world: World, reward: IntrinsicReward) -> Params:
     keys = jax.random.split(key, 4)
     sizes: Any = {
-        "shape": world.shape,
+        "frame": world.frame,
         "num_actions": world.num_actions,
         "num_features": config.num_features,
         "num_filters": config.num_filters,
@@ -164,7 +164,7 @@ def init_params(key: Array, config: Config, world: World, reward: IntrinsicRewar
     model = init_world_model(
         keys[0],
         **sizes,
-        likelihood=make_likelihood(config.likelihood, world.shape[0], [c.kind for c in world.channels]),
+        likelihood=make_likelihood(config.likelihood, world.frame),
         predictor=None if reward.trains_belief else config.predictor,
         num_ahead=max(config.num_ahead, reward.num_ahead),
         belief_size=config.belief_size,

@@ -67,7 +67,7 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
     by = twins(config)
     learner, actors = make_learner(config, world, reward), make_actors(config, world, reward, by)
     num_rounds = max(config.replay_steps // config.window // actors.windows_per_round, 1)
-    replay = make_replay(capacity=num_rounds * actors.windows_per_round, shape=world.shape)
+    replay = make_replay(capacity=num_rounds * actors.windows_per_round, frame=world.frame)
 
     def collect(key: Array, params: Params) -> Window:
         params = lower(params, config.precision)

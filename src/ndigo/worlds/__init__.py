@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ndigo.errors import unknown_name
+from ndigo.frames import Channel
 from ndigo.worlds.five_rooms import bouncing, brownian_and_fixed, fixed_and_noise, fixed_anywhere
 from ndigo.worlds.grid_world import EPISODE_STEPS, Grid, GridState, grid_world
 from ndigo.worlds.layout import Layout, read_layout
 from ndigo.worlds.maze import maze
 from ndigo.worlds.objects import KINDS, Kind, Object
-from ndigo.worlds.world import ACTIONS, Channel, World
+from ndigo.worlds.world import ACTIONS, World
 
 WORLDS: dict[str, Callable[..., World]] = {
     "fixed_and_noise": fixed_and_noise,

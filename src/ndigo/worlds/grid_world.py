@@ -28,10 +28,11 @@ import numpy as np
 from jaxtyping import Array, Int, UInt8, UInt32
 
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.frames import Channel
 from ndigo.types import Truth
 from ndigo.worlds.layout import NEIGHBOURS, Layout
 from ndigo.worlds.objects import FAR, KINDS, Object, Placed, Places
-from ndigo.worlds.world import ACTIONS, Channel, World
+from ndigo.worlds.world import ACTIONS, World
 
 EPISODE_STEPS = 400  # paper
 WORD = 32

@@ -11,7 +11,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int, UInt8
+from jaxtyping import Array, Int
 
 from ndigo.types import Policy, Truth
 from ndigo.worlds.world import World
@@ -20,7 +20,7 @@ from ndigo.worlds.world import World
 class Rollout(eqx.Module):
     """o_0, a_0, ..., a_{S-1}, o_S, and where everything was."""
 
-    o_t: UInt8[Array, "S+1 V V C"]
+    o_t: Any  # [S+1, ...] as the frame has it
     a_t: Int[Array, " S"]
     truth_t: Any  # S+1 times `Truth`; None where the world has none
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ndigo.errors import NdigoError
+from ndigo.frames import Channel, Frame, declared, shape_of
 
 if TYPE_CHECKING:
     from ndigo.types import Truth
@@ -19,29 +20,23 @@ if TYPE_CHECKING:
 
 ACTIONS = ("stay", "up", "down", "right", "left")
 
-# `binary`: every cell of the channel is 0 or 1 on its own (walls).
-# `one_hot`: at most one cell is 1; all zero means out of view (an object).
-ChannelKind = Literal["binary", "one_hot"]
 
-
-@dataclass(frozen=True)
-class Channel:
-    name: str
-    kind: ChannelKind
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class World:
-    """One world: functions of a key, a state and an action, and the shapes they speak in."""
+    """One world: functions of a key, a state and an action, and the frame they speak in.
+
+    A world of bits may give `shape` and `channels` in place of its `frame`: the ones follow from the other.
+    """
 
     name: str
-    shape: tuple[int, int, int]  # of an observation: [V, V, C]
-    channels: tuple[Channel, ...]  # one per C
+    frame: Frame = None  # pyright: ignore[reportAssignmentType] - made in __post_init__ where it is not given
+    shape: Any = ()  # of an observation: [V, V, C] of bits; of a join, a dictionary of shapes
+    channels: tuple[Channel, ...] = ()
     actions: tuple[str, ...]  # their names; action 0 is the one "taken" before o_0
     num_steps: int  # actions in an episode
     reset: Callable[[Any], Any]  # key -> state
     step: Callable[[Any, Any, Any], Any]  # key, state, a_t -> state
-    observe: Callable[[Any], Any]  # state -> o_t, uint8 [V, V, C]
+    observe: Callable[[Any], Any]  # state -> o_t, as the frame has it
     truth: Callable[[Any], Truth] | None = None  # state -> Truth; None where nobody knows it
     objects: tuple[str, ...] = ()  # names, in the order of Truth.objects
     map_shape: tuple[int, int] | None = None  # rows and columns that Truth's cells lie in
@@ -52,7 +47,9 @@ class World:
         return len(self.actions)
 
     def __post_init__(self) -> None:
-        if len(self.channels) != self.shape[-1]:
-            raise NdigoError(f"world {self.name}: {len(self.channels)} channels for shape {self.shape}")
+        object.__setattr__(self, "frame", declared(f"world {self.name}", self.frame, self.shape, self.channels))
+        if self.frame is not None:
+            object.__setattr__(self, "shape", shape_of(self.frame))
+            object.__setattr__(self, "channels", self.frame.channels)
         if self.truth is not None and self.map_shape is None:
             raise NdigoError(f"world {self.name}: a world with truth needs a map_shape")

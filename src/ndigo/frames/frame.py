@@ -1,0 +1,124 @@
+"""What an agent sees. A frame decides how it is read, stored and predicted; a world declares one.
+
+    encoder      z_t = encoder(o_t)
+    storage      unpack(pack(o_t)), bytes in between
+    likelihood   L(o) = -ln p(o) in nats, split by channel
+
+For any fixed code c(o) of the frame NDIGO pays E r = I(o_t; c(o_{t+H}) | h), at most the information in the whole
+frame: a lower bound in nats, and 0 for white noise. So a kind of frame may coarsen what it predicts, but not learn the
+code.
+
+A frame and its likelihood are values: hashable, and equal where they are made alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, UInt8
+
+from ndigo.errors import NdigoError, unknown_name
+
+
+@dataclass(frozen=True)
+class Channel:
+    """What losses and pay are split by.
+
+    binary    every cell is 0 or 1 on its own (walls)
+    one_hot   at most one cell is 1; all zero means out of view (an object)
+    tiles     a layer of tiles      bins, gaussian   numbers      tokens   patches of pixels
+    """
+
+    name: str
+    kind: str
+
+
+class Likelihood(Protocol):
+    """Turns `num_outputs` logits and a frame into nats per channel. Any leading axes."""
+
+    @property
+    def num_outputs(self) -> int: ...
+
+    def target(self, o_t: Any) -> Any:
+        """A frame as `nats` reads it, computed once and compared with K predictions: a tree of arrays."""
+        ...
+
+    def nats(self, logits: Float[Array, "... O"], target: Any) -> Float[Array, "... C"]:
+        """-ln p(o) under the logits, for each channel of the frame."""
+        ...
+
+    def chances(self, logits: Float[Array, "... O"]) -> Any:
+        """What the logits expect, to look at: chances of cells, of tiles or of bins."""
+        ...
+
+
+class Encoder(Protocol):
+    """A module whose weights learn."""
+
+    @property
+    def num_features(self) -> int: ...
+
+    def __call__(self, o_t: Any) -> Float[Array, "... Z"]: ...
+
+
+class Frame(Protocol):
+    """One kind of frame with its sizes. Functions take any leading axes."""
+
+    @property
+    def channels(self) -> tuple[Channel, ...]: ...
+
+    @property
+    def spec(self) -> Any:
+        """Shape and type of what `observe` returns, a `jax.ShapeDtypeStruct`; of a join, a dictionary of them."""
+        ...
+
+    def pack(self, o_t: Any) -> UInt8[Array, "... P"]:
+        """The frame as bytes."""
+        ...
+
+    def unpack(self, packed: UInt8[Array, "... P"]) -> Any:
+        """What the encoder and the likelihood read: the frame itself, or its code."""
+        ...
+
+    def init_encoder(self, key: Array, num_features: int, num_filters: int) -> Encoder: ...
+
+    def likelihood(self, name: str = "categorical") -> Likelihood:
+        """`categorical` is the kind's own; `mixture` and `bernoulli` are other readings of bits."""
+        ...
+
+    def wrong(self, o_t: Any) -> str | None:
+        """What is wrong in the first wrong one of the frames o_t [T, ...] in NumPy; None where all are right."""
+        ...
+
+
+def shape_of(frame: Frame) -> Any:
+    """Of an observation; of a join, a dictionary of shapes."""
+    return jax.tree.map(lambda leaf: tuple(leaf.shape), frame.spec)
+
+
+def empty(frame: Frame, *lead: int) -> Any:
+    """Frames of zeros with these leading axes."""
+    return jax.tree.map(lambda leaf: jnp.zeros((*lead, *leaf.shape), leaf.dtype), frame.spec)
+
+
+def categorical_nats(logits: Float[Array, "... n"], index: Array) -> Float[Array, "..."]:
+    """-log_softmax(l)[index]. A comparison instead of a gather: its gradient is a product, not a scatter."""
+    hit = index[..., None] == jnp.arange(logits.shape[-1])
+    return jax.nn.logsumexp(logits, axis=-1) - jnp.where(hit, logits, 0).sum(axis=-1)
+
+
+def require_counts(what: str, **counts: Any) -> None:
+    """An error where one of the numbers is no whole number of at least 1."""
+    for name, n in counts.items():
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise NdigoError(f"{what}: {name} is {n!r}, expected a whole number of at least 1")
+
+
+def only_categorical(kind: str, name: str) -> None:
+    """An error where a kind that has one likelihood is asked for another."""
+    if name != "categorical":
+        raise unknown_name(f"likelihood of {kind}", name, ("categorical",))

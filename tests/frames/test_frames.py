@@ -1,0 +1,173 @@
+"""Each kind of frame against formulas of its own in float64, and against what its storage must keep."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from by_hand_nats import nats as nats_by_hand
+from frame_kinds import BINS, BOOK, JOIN, KINDS, LISTED, PIXELS, TILES, draw
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndigo import frames
+from ndigo.errors import NdigoError
+from ndigo.frames import Channel, Frame
+
+
+def one(o, i: int):
+    return jax.tree.map(lambda x: x[i], o)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_nats_are_minus_ln_p_by_channel(name):
+    frame, rng = KINDS[name], np.random.default_rng(0)
+    likelihood = frame.likelihood()
+    logits, o = rng.normal(size=(12, likelihood.num_outputs)), draw(frame, rng, 12)
+    found = likelihood.nats(jnp.asarray(logits, jnp.float32), likelihood.target(jax.tree.map(jnp.asarray, o)))
+    expected = [nats_by_hand(frame, logits[i], one(o, i)) for i in range(12)]
+    assert found.shape == (12, len(frame.channels))
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_frames_as_they_are_stored_have_the_same_nats_and_the_same_features(name):
+    frame, rng = KINDS[name], np.random.default_rng(1)
+    likelihood, encoder = frame.likelihood(), frame.init_encoder(jax.random.key(0), 8, 4)
+    logits, o = jnp.asarray(rng.normal(size=(2, 3, likelihood.num_outputs)), jnp.float32), draw(frame, rng, 2, 3)
+    o = jax.tree.map(jnp.asarray, o)
+    packed = frame.pack(o)
+    stored = frame.unpack(packed)
+    assert packed.dtype == jnp.uint8
+    np.testing.assert_array_equal(
+        likelihood.nats(logits, likelihood.target(stored)), likelihood.nats(logits, likelihood.target(o))
+    )
+    np.testing.assert_array_equal(encoder(stored), encoder(o))
+    assert encoder(o).shape == (2, 3, encoder.num_features)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_each_of_a_batch_is_read_on_its_own(name):
+    """The same features and bytes one by one."""
+    frame, rng = KINDS[name], np.random.default_rng(2)
+    o = jax.tree.map(jnp.asarray, draw(frame, rng, 3))
+    encoder = frame.init_encoder(jax.random.key(0), 8, 4)
+    for i in range(3):
+        np.testing.assert_allclose(encoder(one(o, i)), encoder(o)[i], atol=1e-5)
+        np.testing.assert_array_equal(frame.pack(one(o, i)), frame.pack(o)[i])
+
+
+def assert_kept(frame: Frame, o) -> None:
+    back = frame.unpack(frame.pack(jax.tree.map(jnp.asarray, o)))
+    assert jax.tree.structure(back) == jax.tree.structure(o)
+    jax.tree.map(np.testing.assert_array_equal, back, o)
+    jax.tree.map(lambda x, y: x.dtype == y.dtype or pytest.fail(f"{x.dtype} for {y.dtype}"), back, o)
+
+
+sizes, seeds = st.integers(1, 4), st.integers(0, 2**32 - 1)
+
+
+@settings(max_examples=8, deadline=None)
+@given(values=st.lists(st.integers(1, 300), min_size=1, max_size=3), height=sizes, width=sizes, seed=seeds)
+def test_storage_keeps_every_tile(values, height, width, seed):
+    """With values above 256, and with combinations beyond a byte and beyond two."""
+    frame = frames.tiles(values, height, width, listed=[(0,) * len(values)])
+    assert_kept(frame, draw(frame, np.random.default_rng(seed), 2))
+
+
+@settings(max_examples=8, deadline=None)
+@given(num=sizes, height=sizes, width=sizes, numbers=st.lists(st.floats(width=32, allow_nan=False), min_size=1))
+def test_storage_keeps_every_bit_and_every_number_in_a_join(num, height, width, numbers):
+    frame = frames.join(
+        seen=frames.bits([Channel(f"c{i}", "one_hot") for i in range(num)], height, width),
+        felt=frames.vector(len(numbers), low=0, high=1),
+    )
+    o = draw(frame, np.random.default_rng(num), 1)
+    assert_kept(frame, o | {"felt": np.array([numbers], np.float32)})
+
+
+@settings(max_examples=6, deadline=None)
+@given(seed=seeds)
+def test_storage_keeps_the_nearest_patches_of_a_picture(seed):
+    """By distances in whole numbers; a picture of the codebook's own patches comes back as it was."""
+    rng = np.random.default_rng(seed)
+    o = draw(PIXELS, rng, 2)
+    tokens = PIXELS.unpack(PIXELS.pack(jnp.asarray(o)))
+    for t in range(2):
+        for i in range(2):
+            for j in range(3):
+                patch = o[t, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2].astype(int)
+                distances = ((BOOK.astype(int) - patch) ** 2).sum(axis=(1, 2, 3))
+                assert distances[int(tokens[t, i, j, 0])] == distances.min()
+    built = np.asarray(PIXELS.picture(tokens))
+    np.testing.assert_array_equal(PIXELS.picture(PIXELS.unpack(PIXELS.pack(jnp.asarray(built)))), built)
+    np.testing.assert_array_equal(PIXELS.code(jnp.asarray(built)), tokens)
+
+
+def test_sizes_of_what_is_stored():
+    """MiniGrid's 264 combinations take two bytes per cell, XLand-MiniGrid's 13 x 12 one."""
+    assert jax.eval_shape(lambda: frames.tiles().pack(frames.empty(frames.tiles()))).shape == (7 * 7 * 2,)
+    xland = frames.tiles((13, 12), 5)
+    assert jax.eval_shape(lambda: xland.pack(frames.empty(xland))).shape == (5 * 5,)
+
+
+def test_equal_sizes_make_equal_frames():
+    """They are parts of compiled programs' names."""
+    again = frames.tiles((3, 2, 2), 2, 3, listed=[(2, 1, 1), (2, 0, 0), (0, 0, 0), (2, 1, 0)])
+    assert (again, hash(again)) == (LISTED, hash(LISTED))
+    assert again.likelihood() == LISTED.likelihood()
+    book = frames.pixels(4, 6, 3, patch=2, codebook=BOOK.copy())
+    assert (book, hash(book)) == (PIXELS, hash(PIXELS))
+    assert TILES != LISTED
+
+
+def test_channels_of_a_join_name_their_part():
+    assert [c.name for c in JOIN.channels] == [
+        *("map.layer0", "map.layer1", "map.layer2", "pocket.a", "pocket.b", "pocket.c"),
+        *("screen", "here.thing", "here.walls"),
+    ]
+
+
+def test_tiles_that_occur_are_collected():
+    o = np.array([[[[0, 1], [2, 1]], [[0, 1], [0, 0]]]])
+    assert frames.tiles_in(o) == ((0, 0), (0, 1), (2, 1))
+
+
+def test_a_codebook_takes_each_patch_once_and_leaves_near_ones():
+    dark, bright = np.zeros((2, 2, 1)), np.full((2, 2, 1), 200)
+    row = np.concatenate([dark, bright, dark + 1, dark, bright], axis=1)[None].astype(np.uint8)
+    assert len(frames.patches_in(row, 2)) == 3
+    np.testing.assert_array_equal(frames.patches_in(row, 2, apart=4.0), [dark, bright])
+    np.testing.assert_array_equal(frames.patches_in(row, 2, most=1), [dark])
+
+
+WRONG = {
+    "height 0": (lambda: frames.tiles(height=0), "height is 0, expected a whole number of at least 1"),
+    "values 0": (lambda: frames.tiles((3, 0)), r"values\[1\] is 0"),
+    "names": (lambda: frames.tiles((3, 2), names=("a",)), "1 names for 2 layers"),
+    "too many tiles": (lambda: frames.tiles((100, 100)), "10000 combinations in a cell, at most 4096; list those"),
+    "too many codes": (lambda: frames.tiles((60000, 60000), listed=[(0, 0)]), "join two frames"),
+    "listed outside": (lambda: frames.tiles((3, 2), listed=[(0, 2)]), r"\(0, 2\) is listed"),
+    "nothing listed": (lambda: frames.tiles((3, 2), listed=[]), "no combination is listed"),
+    "low above high": (lambda: frames.vector(2, low=(0, 1), high=1), "entry 1 lies between 1.0 and 1.0"),
+    "bins": (lambda: frames.vector(2, low=0, high=1, bins=0), "bins is 0"),
+    "one name too few": (lambda: frames.vector(3, low=0, high=1, names=("a", "b")), "2 names for 3 numbers"),
+    "patches": (lambda: frames.pixels(4, 5, patch=2, codebook=BOOK), "patches of 2 do not fill 4 x 5"),
+    "codebook": (
+        lambda: frames.pixels(4, patch=4, codebook=BOOK),
+        r"is uint8\[5, 2, 2, 3\], expected uint8\[n,4,4,3\]",
+    ),
+    "twice": (lambda: frames.pixels(4, patch=2, codebook=BOOK[[0, 0]]), "two patches of the codebook are the same"),
+    "no parts": (lambda: frames.join(), "a join of no frames"),
+    "kind": (lambda: frames.bits([Channel("a", "onehot")], 3), "did you mean 'one_hot'|unknown kind"),
+    "reading": (lambda: BINS.likelihood("mixture"), "unknown likelihood of numbers 'mixture'"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_frame_is_refused_in_one_line(what):
+    make, says = WRONG[what]
+    with pytest.raises(NdigoError, match=says) as refused:
+        make()
+    assert "\n" not in str(refused.value)
