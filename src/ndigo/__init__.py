@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ndigo.worlds import World as World
     from ndigo.worlds import make_world as make_world
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "EXPERIMENTS": "ndigo.paper.experiments",
