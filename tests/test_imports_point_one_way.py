@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bench": TRAINED,
     "paper": TRAINED | {"report"},
     "interop": BASE | {"worlds", "paper"},
+    "curiosity": BASE | {"model", "rewards", "training", "storage"},
     "viewer": LOOKED_AT | {"terminal", "report", "watching"},
     "gate": TRAINED,
     "api": TRAINED | {"paper", "gate"},
@@ -39,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"bench", "gate", "paper", "audit", "interop", "report", "viewer", "api", "scale", "terminal"},
     "cli": BASE | {"commands", "fast", "terminal"},
     "__main__": {"cli"},
-    "__init__": BASE | SIBLINGS | {"paper", "api"},
+    "__init__": BASE | SIBLINGS | {"paper", "api", "curiosity"},
 }
 # The world that makes it, what tries it, what evaluates with it, and what draws it on a screen. No learner.
 MAY_READ_TRUTH = {"worlds", "gate", "evaluation", "oracle", "interop", "commands", "viewer", "watching", "audit"}

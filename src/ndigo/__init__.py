@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ndigo.api import train as train
     from ndigo.config import PRESETS as PRESETS
     from ndigo.config import Config as Config
+    from ndigo.curiosity.host import Curiosity as Curiosity
+    from ndigo.curiosity.record import make_curiosity as curiosity
     from ndigo.errors import NdigoError as NdigoError
     from ndigo.paper.experiments import EXPERIMENTS as EXPERIMENTS
     from ndigo.rewards import REWARDS as REWARDS
@@ -33,6 +35,8 @@ _HOMES = {
     "REWARDS": "ndigo.rewards",
     "WORLDS": "ndigo.worlds",
     "Config": "ndigo.config",
+    "Curiosity": "ndigo.curiosity.host",
+    "curiosity": "ndigo.curiosity",
     "IntrinsicReward": "ndigo.rewards",
     "NdigoError": "ndigo.errors",
     "Run": "ndigo.api",

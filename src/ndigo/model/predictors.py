@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ndigo.errors import unknown_name
-from ndigo.networks import GRU, MLP, RELU_GAIN, Linear, init_gru
+from ndigo.networks import GRU, MLP, RELU_GAIN, Linear, gru_step, init_gru
 
 Read = Callable[[Float[Array, "... O"], Any], Any]  # logits, what to compare them with
 
@@ -46,6 +46,21 @@ class Unrolled(eqx.Module):
         if self.from_belief is not None:
             hidden = hidden + self.from_belief(b_t)
         return read(self.decoder.output.in_float32(jax.nn.relu(hidden)), targets_kt)
+
+    def launch(self, b_t: Float[Array, "... D"]) -> Any:
+        """One prediction in flight, before its first action; `advance` by each action, `logits` after any number."""
+        return (b_t, None) if self.from_belief is None else (jnp.zeros_like(b_t), b_t)
+
+    def advance(self, flying: Any, a_t: Int[Array, "..."]) -> Any:
+        h, b_t = flying
+        return gru_step(self.gru.weight, jnp.take(self.from_action, a_t, axis=0, mode="clip"), h), b_t
+
+    def logits(self, flying: Any) -> Float[Array, "... O"]:
+        h, b_t = flying
+        hidden = self.decoder.hidden(h)
+        if self.from_belief is not None:
+            hidden = hidden + self.from_belief(b_t)
+        return self.decoder.output.in_float32(jax.nn.relu(hidden))
 
 
 class Separate(eqx.Module):

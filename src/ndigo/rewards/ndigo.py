@@ -47,4 +47,4 @@ def make_ndigo(H: int) -> IntrinsicReward:
         return paid(jnp.where((here >= H)[..., None], r_tc, 0.0), (here >= H) | (ever < H))
 
     # L[t+H | t-1] is an (H+1)-step prediction.
-    return IntrinsicReward(name=f"ndigo-{H}", pay=pay, num_ahead=H + 1)
+    return IntrinsicReward(name=f"ndigo-{H}", pay=pay, num_ahead=H + 1, reads=((H, -1.0), (H + 1, 1.0)))

@@ -62,4 +62,5 @@ def make_ndigo_sum(K: int = NUM_AHEAD) -> IntrinsicReward:
         # Before K steps, the guess was made outside the window, unless the window begins the episode.
         return paid(r_tc, (t >= K - 1) | (start == 0))
 
-    return IntrinsicReward(name="ndigo-sum" if K == NUM_AHEAD else f"ndigo-sum of {K}", pay=pay, num_ahead=K)
+    name = "ndigo-sum" if K == NUM_AHEAD else f"ndigo-sum of {K}"
+    return IntrinsicReward(name=name, pay=pay, num_ahead=K, reads=((1, -1.0), (K, 1.0)))

@@ -11,4 +11,4 @@ def pay(params, memory, model, seen):
     return paid(ahead(table(seen), 1))
 
 
-PREDICTION_ERROR = IntrinsicReward(name="pe", pay=pay)
+PREDICTION_ERROR = IntrinsicReward(name="pe", pay=pay, reads=((1, 1.0),))

@@ -28,5 +28,7 @@ PREDICTION_GAIN = IntrinsicReward(
     pay=pay,
     remember=lambda model: model,
     after_update=after_update,
+    reads=((1, -1.0),),
+    reads_memory=((1, 1.0),),
     needs_float32=True,  # one Adam step is near bfloat16's spacing of the weights it moves
 )

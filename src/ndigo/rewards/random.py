@@ -8,4 +8,4 @@ def pay(params, memory, model, seen):
     return paid(0.0 * ahead(table(seen), 1))
 
 
-RANDOM = IntrinsicReward(name="random", pay=pay, acts_at_random=True)
+RANDOM = IntrinsicReward(name="random", pay=pay, acts_at_random=True, reads=((1, 0.0),))

@@ -79,6 +79,10 @@ class IntrinsicReward:
     after_update: Callable[[Any, Any, Paid, Any], Any] = _unchanged
     on_episode: Callable[[Any], PayEpisode] | None = None
     num_ahead: int = 1  # how far into the table it looks: K is at least this
+    # (k, w), where it is a sum: r_t = sum of w L_{t+1|t+1-k}, k cut at the episode's first frame; so it is paid step by
+    # step. `reads_memory` is the same under the model that `remember` kept.
+    reads: tuple[tuple[int, float], ...] = ()
+    reads_memory: tuple[tuple[int, float], ...] = ()
     trains_belief: bool = False  # True: the belief learns from Paid.loss and nothing is predicted
     acts_at_random: bool = False  # True: no policy is learned
     needs_float32: bool = False  # True: paid by float32 models; bfloat16's rounding would drown a small difference

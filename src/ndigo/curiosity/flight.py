@@ -1,0 +1,74 @@
+"""Predictions in flight: what was foretold of the frame that comes next, by beliefs 1, 2, .. K steps old.
+
+    launched at b_s, advanced by a_s .. a_{s+k-1}, read against o_{s+k}:  L_{s+k|s}
+
+Each step advances all K of them by one action, in one batched step of the predictor's GRU.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from ndigo.model import Predictor
+from ndigo.model.predictors import Unrolled
+
+
+class Recalled(eqx.Module):
+    """Any predictor in flight: it keeps the belief and the actions since, and computes anew when it is read."""
+
+    predictor: Predictor
+    num_ahead: int = eqx.field(static=True)
+
+    def launch(self, b_t: Float[Array, "... D"]) -> Any:
+        lead = b_t.shape[:-1]
+        return b_t, jnp.zeros((*lead, self.num_ahead), jnp.int32), jnp.zeros(lead, jnp.int32)
+
+    def advance(self, flying: Any, a_t: Int[Array, "..."]) -> Any:
+        b, actions, num = flying
+        is_now = jnp.arange(self.num_ahead) == num[..., None]
+        return b, jnp.where(is_now, a_t[..., None], actions), num + 1
+
+    def logits(self, flying: Any) -> Float[Array, "... O"]:
+        b, actions, num = flying
+        of_all = self.predictor.ahead(b, jnp.moveaxis(actions, -1, 0), lambda logits, _: logits, None)
+        at = jnp.clip(num - 1, 0, self.num_ahead - 1)
+        return jnp.take_along_axis(of_all, at[None, ..., None], axis=0)[0]
+
+
+def aviator(predictor: Predictor, K: int) -> Unrolled | Recalled:
+    """Who launches, advances and reads: the predictor itself where it reads its actions one by one."""
+    return predictor if isinstance(predictor, Unrolled) else Recalled(predictor, K)
+
+
+def begin(predictor: Predictor, K: int, b_t: Float[Array, "N D"]) -> Any:
+    """K predictions of each stream, [K, N, ...]; those older than the stream itself mean nothing."""
+    launched = aviator(predictor, K).launch(b_t)
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (K, *x.shape)), launched)
+
+
+def advance(predictor: Predictor, flying: Any, a_t: Int[Array, " N"]) -> Any:
+    """One more action for all K; number k-1 is then k steps ahead of its belief."""
+    K = len(jax.tree.leaves(flying)[0])
+    return aviator(predictor, K).advance(flying, jnp.broadcast_to(a_t, (K, *a_t.shape)))
+
+
+def logits(predictor: Predictor, flown: Any, ks: Int[Array, "R N"]) -> Float[Array, "R N O"]:
+    """What the prediction ks[r, n] steps ahead says of the frame that has come, in stream n."""
+    K = len(jax.tree.leaves(flown)[0])
+
+    def pick(x: Array) -> Array:
+        return jnp.take_along_axis(x, ks.reshape(*ks.shape, *(1,) * (x.ndim - 2)) - 1, axis=0)
+
+    return aviator(predictor, K).logits(jax.tree.map(pick, flown))
+
+
+def launch(predictor: Predictor, flown: Any, b_t: Float[Array, "N D"]) -> Any:
+    """The newest belief joins, and the oldest prediction has landed."""
+    K = len(jax.tree.leaves(flown)[0])
+    new = aviator(predictor, K).launch(b_t)
+    return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest[:-1]]), new, flown)

@@ -1,0 +1,81 @@
+"""How curiosity learns: Adam on windows of its own replay, by the losses of the world model and of the reward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from ndigo.config import Config
+from ndigo.curiosity.paying import Params
+from ndigo.curiosity.streams import Streams
+from ndigo.networks import lower
+from ndigo.rewards import IntrinsicReward
+from ndigo.training.learner import paid_numbers
+from ndigo.types import Twins, Window
+
+
+class State(eqx.Module):
+    """All that curiosity needs to go on, bit for bit."""
+
+    params: Params
+    optimiser: Any
+    streams: Streams
+    step: Int[Array, ""]  # updates so far
+
+
+class Numbers(eqx.Module):
+    """What the updates of one `learn` tell: each [num_updates, ...], in nats; NaN while no window is whole."""
+
+    model_loss: Float[Array, " U"]  # over all that is predicted ahead
+    model_loss_c: Float[Array, "U C"]  # one step ahead, by channel
+    reward: Float[Array, " U"]  # paid per step, on average over the windows
+    reward_c: Float[Array, "U C"]
+    reward_loss: Float[Array, " U"]  # of the reward's own networks
+
+
+def make_optimiser(config: Config) -> Any:
+    return optax.chain(optax.flatten(optax.scale_by_adam()), optax.scale_by_learning_rate(config.model_rate))
+
+
+def make_update(config: Config, reward: IntrinsicReward, by: Twins, num_channels: int) -> Callable[..., Any]:
+    """update(state, window) -> state, numbers of one update."""
+    optimiser = make_optimiser(config)
+
+    def loss(learned: Any, memory: Any, window: Window) -> tuple[Array, Any]:
+        exact = learned[1], memory, lax.stop_gradient(learned[0])
+        (model, own), remembered = lower((learned, memory), config.precision)
+        model_loss, seen = by.predict(model, window)
+        if reward.needs_float32 and config.precision != "float32":
+            paid = reward.pay_steps(*exact, exact[-1].look(window, reward.num_ahead))
+        else:
+            paid = reward.pay_steps(own, remembered, model, seen)
+        numbers = {"model_loss": model_loss, **paid_numbers(seen, paid, num_channels)}
+        return model_loss + paid.loss, lax.stop_gradient((Numbers(**numbers), paid))
+
+    def update(state: State, window: Window) -> tuple[State, Numbers]:
+        params, learned = state.params, (state.params.model, state.params.reward)
+        grads, (numbers, paid) = jax.grad(loss, has_aux=True)(learned, params.memory, window)
+        steps, optimiser_state = optimiser.update(grads, state.optimiser)
+        model, own = jax.tree.map(jnp.add, learned, steps)
+        step = state.step + 1
+        memory = reward.after_update(params.memory, params.model, paid, step)
+        return State(
+            params=Params(model=model, reward=own, memory=memory),
+            optimiser=optimiser_state,
+            streams=state.streams,
+            step=step,
+        ), numbers
+
+    return update
+
+
+def nothing_learned(num_updates: int, num_channels: int) -> Numbers:
+    some, by_channel = jnp.full(num_updates, jnp.nan), jnp.full((num_updates, num_channels), jnp.nan)
+    return Numbers(some, by_channel, some, by_channel, some)

@@ -1,0 +1,241 @@
+"""Curiosity for anyone's agent: one record of pure functions, safe under `jit`, `vmap` and `scan`.
+
+    curiosity = ndigo.curiosity("ndigo-4", frame, num_actions)
+    state     = curiosity.init(key, num_envs)                                     # weights, optimiser, replay
+    carry     = curiosity.start(num_envs)                                         # beliefs, predictions in flight
+    carry, r, r_c      = curiosity.pay(state.params, carry, a_t, o_tp1, is_first)           # [N], [N, C] in nats
+    carry, r, is_known = curiosity.pay_rollout(state.params, carry, a_t, o_tp1, is_first)   # [T, N]
+    state, numbers     = curiosity.learn(key, state, a_t, o_tp1, is_first)                  # [T, N]
+
+A stream is frames in a row, each with the action before it; `is_first` marks the first frame of an episode, whose
+action means nothing. It begins with one: `pay` the frame of a reset with `is_first` True. `o_last` is for worlds that
+reset within a step: there, beside the new first frame, stands the true last frame of the old episode (anywhere else it
+is not read). Pay a rollout with the parameters from before `learn`: a model that has learned from it is not surprised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from ndigo.config import Config, preset
+from ndigo.curiosity import learning, paying, recent, streams
+from ndigo.curiosity.learning import Numbers, State
+from ndigo.curiosity.paying import Params, Pay, Step
+from ndigo.errors import NdigoError
+from ndigo.frames import Frame, empty
+from ndigo.model import init_world_model
+from ndigo.networks import computed_by, lower
+from ndigo.rewards import IntrinsicReward, make_reward
+from ndigo.training.twins import twins
+
+# One model on two cores beside somebody's agent: the `cpu` preset's, with windows as short as many rollouts are.
+DEFAULT = preset("cpu", window=32, batch=16, updates_per_round=16, replay_steps=100_000, model_rate=1e-3)
+
+
+class PayFunction(Protocol):
+    def __call__(
+        self, params: Params, carry: Any, a_t: Any, o_tp1: Any, is_first: Any, o_last: Any = None
+    ) -> tuple[Any, Array, Array]: ...
+
+
+class LearnFunction(Protocol):
+    def __call__(
+        self,
+        key: Array,
+        state: State,
+        a_t: Any,
+        o_tp1: Any,
+        is_first: Any,
+        o_last: Any = None,
+        num_updates: int | None = None,  # None: `config.updates_per_round`
+    ) -> tuple[State, Numbers]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class PureCuriosity:
+    """The functions, and what they were made for."""
+
+    init: Callable[[Array, int], State]  # key, number of streams
+    start: Callable[[int], Any]  # number of streams -> carry
+    pay: PayFunction  # -> carry, r [N], r_c [N, C]
+    pay_rollout: PayFunction  # -> carry, r [T, N], is_known [T, N]: False where no step led to a frame
+    learn: LearnFunction  # adds to the replay, then updates from it
+    believe: Callable[[Any], Float[Array, "N D"]]  # carry -> b_t, for whoever wants a representation
+    reward: IntrinsicReward
+    frame: Frame
+    num_actions: int
+    config: Config
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """What pay is split by."""
+        return tuple(channel.name for channel in self.frame.channels)
+
+
+def make_curiosity(
+    reward: str | IntrinsicReward, frame: Frame, num_actions: int, config: Config | None = None
+) -> PureCuriosity:
+    """`reward` by name or as a record; of `config` what concerns the world model and its replay (DEFAULT without)."""
+    reward = make_reward(reward) if isinstance(reward, str) else reward
+    config = DEFAULT if config is None else config
+    check_arguments(reward, frame, num_actions)
+    by, C = twins(config), len(frame.channels)
+    optimiser, update = learning.make_optimiser(config), learning.make_update(config, reward, by, C)
+
+    def init_params(key: Array) -> Params:
+        key_model, key_reward = jax.random.split(key)
+        model = init_world_model(
+            key_model,
+            frame=frame,
+            num_actions=num_actions,
+            likelihood=frame.likelihood(config.likelihood),
+            predictor=None if reward.trains_belief else config.predictor,
+            num_ahead=max(config.num_ahead, reward.num_ahead),
+            num_features=config.num_features,
+            num_filters=config.num_filters,
+            belief_size=config.belief_size,
+            num_hidden=config.predictor_hidden,
+        )
+        params = Params(model=model, reward=reward.init(key_reward, model), memory=reward.remember(model))
+        return computed_by(by, params)
+
+    def init(key: Array, num_envs: int) -> State:
+        params = init_params(key)
+        num_windows = max(config.replay_steps // (config.window * num_envs), 2)
+        packed = jax.eval_shape(lambda: frame.pack(empty(frame)))
+        return State(
+            params=params,
+            optimiser=optimiser.init((params.model, params.reward)),
+            streams=streams.empty(packed, config.belief_size, num_envs, num_windows, config.window, num_actions < 128),
+            step=jnp.int32(0),
+        )
+
+    @cache
+    def start_like(num_envs: int) -> Any:
+        def begin(key: Array) -> Any:
+            params = lowered(init_params(key))
+            if reward.reads:
+                return paying.start(params, reward, num_envs)
+            return recent.start(params, reward, empty(frame, num_envs))
+
+        return jax.eval_shape(begin, jax.random.key(0))
+
+    def start(num_envs: int) -> Any:
+        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), start_like(num_envs))
+
+    def lowered(params: Params) -> Params:
+        return params if reward.needs_float32 else lower(params, config.precision)
+
+    def pay_step(params: Params, carry: Any, step: Step, encoded: Any) -> tuple[Any, Pay]:
+        if reward.reads:
+            return paying.pay(params, reward, carry, step, encoded)
+        return recent.pay(params, reward, carry, step, C)
+
+    def encode(params: Params, step: Step) -> Any:
+        return paying.encode(params, reward, step) if reward.reads else None
+
+    def pay(params: Params, carry: Any, a_t: Any, o_tp1: Any, is_first: Any, o_last: Any = None):
+        step = _step(frame, (carry.ages.num.shape[0],), a_t, o_tp1, is_first, o_last)
+        params = lowered(params)
+        carry, paid = pay_step(params, carry, step, encode(params, step))
+        return carry, paid.r, paid.r_c
+
+    def pay_rollout(params: Params, carry: Any, a_t: Any, o_tp1: Any, is_first: Any, o_last: Any = None):
+        steps = _step(frame, (len(a_t), carry.ages.num.shape[0]), a_t, o_tp1, is_first, o_last)
+        params = lowered(params)
+
+        def body(carry: Any, x: tuple[Step, Any]) -> tuple[Any, Pay]:
+            return pay_step(params, carry, *x)
+
+        carry, paid = lax.scan(body, carry, (steps, encode(params, steps)))
+        return carry, paid.r, paid.is_known
+
+    def learn(
+        key: Array,
+        state: State,
+        a_t: Any,
+        o_tp1: Any,
+        is_first: Any,
+        o_last: Any = None,
+        num_updates: int | None = None,
+    ) -> tuple[State, Numbers]:
+        N, L = state.streams.is_first.shape
+        steps = _step(frame, (len(a_t), N), a_t, o_tp1, is_first, o_last)
+        if (1 if o_last is None else 2) * len(a_t) > L:
+            raise NdigoError(
+                f"learn: a rollout of {len(a_t)} steps does not fit a replay of {L} frames per stream; "
+                f"raise replay_steps above {config.replay_steps}"
+            )
+        added = streams.add(state.streams, lower(state.params.model, config.precision), steps, frame.pack)
+        state = eqx.tree_at(lambda s: s.streams, state, added)
+
+        def body(state: State, key: Array) -> tuple[State, Numbers]:
+            return update(state, streams.sample(key, added, config.batch, frame.unpack))
+
+        num_updates = config.updates_per_round if num_updates is None else num_updates
+        if num_updates == 0:
+            return state, learning.nothing_learned(0, C)
+        first, end = streams.windows_of(added)
+        return lax.cond(
+            (first < end).all(),
+            lambda state: lax.scan(body, state, jax.random.split(key, num_updates)),
+            lambda state: (state, learning.nothing_learned(num_updates, C)),
+            state,
+        )
+
+    def believe(carry: Any) -> Float[Array, "N D"]:
+        return carry.flights[0].b if reward.reads else carry.frames.b_t[-1]
+
+    return PureCuriosity(
+        init=init,
+        start=start,
+        pay=pay,
+        pay_rollout=pay_rollout,
+        learn=learn,
+        believe=believe,
+        reward=reward,
+        frame=frame,
+        num_actions=num_actions,
+        config=config,
+    )
+
+
+def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: int) -> None:
+    """An error in one line where no curiosity can be made of these."""
+    if reward.on_episode is not None:
+        raise NdigoError(f"reward {reward.name} is computed on whole episodes of a world we know; pe, ndigo-H stream")
+    if not hasattr(frame, "spec"):
+        raise NdigoError(f"frame is a {type(frame).__name__}, expected one of ndigo.frames, such as frames.tiles()")
+    if isinstance(num_actions, bool) or not isinstance(num_actions, int) or num_actions < 1:
+        raise NdigoError(f"num_actions is {num_actions!r}, expected a whole number of at least 1")
+
+
+def _step(frame: Frame, lead: tuple[int, ...], a_t: Any, o_tp1: Any, is_first: Any, o_last: Any) -> Step:
+    """The arguments as one record; an error names the first that has another shape than the carry's streams ask for."""
+    for name, x in (("a_t", a_t), ("is_first", is_first)):
+        if jnp.shape(x) != lead:
+            raise NdigoError(f"{name} has the shape {list(jnp.shape(x))}, expected {list(lead)}")
+    for name, o in (("o_tp1", o_tp1), ("o_last", o_last)):
+        if o is not None:
+            check_shape(name, frame, o, lead)
+    a_t, is_first = jnp.asarray(a_t, jnp.int32), jnp.asarray(is_first, bool)
+    return Step(a_t=a_t, o_tp1=o_tp1, is_first=is_first, o_last=o_last)
+
+
+def check_shape(name: str, frame: Frame, o: Any, lead: tuple[int, ...]) -> None:
+    """An error where `o` is no tree of frames with these leading axes."""
+    if jax.tree.structure(o) != jax.tree.structure(frame.spec):
+        known = f"a dictionary with {', '.join(frame.spec)}" if isinstance(frame.spec, dict) else "an array"
+        raise NdigoError(f"{name} is a {type(o).__name__}, expected {known}")
+    for leaf, spec in zip(jax.tree.leaves(o), jax.tree.leaves(frame.spec), strict=True):
+        if jnp.shape(leaf) != (*lead, *spec.shape):
+            raise NdigoError(f"{name} has the shape {list(jnp.shape(leaf))}, expected {[*lead, *spec.shape]}")

@@ -1,0 +1,126 @@
+"""Pay step by step against the same reward on whole episodes, which knows nothing of streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from stream_of_episodes import end_to_end, paid_by_windows, play
+
+from ndigo.config import preset
+from ndigo.curiosity import PureCuriosity, make_curiosity
+from ndigo.errors import NdigoError
+from ndigo.paper.experiments import EXPERIMENTS
+from ndigo.rewards import IntrinsicReward, make_reward, paid, table
+from ndigo.types import ahead
+
+LENGTHS = [[7, 1, 12, 9], [3, 4, 2, 14, 5], [40]]
+T = 26
+SMALL = {"belief_size": 16, "num_features": 16, "num_filters": 4, "predictor_hidden": 16, "num_ahead": 5}
+
+
+def pay_squares(params, memory, model, seen):
+    """r_t = L_{t+1|t-1}^2: no sum over the table, so it is paid by windows."""
+    loss = ahead(table(seen), 2)
+    return paid(jnp.concatenate([jnp.zeros_like(loss[:1]), loss[:-1] ** 2]))
+
+
+OWN = IntrinsicReward(name="squares", pay=pay_squares, num_ahead=2)
+CASES = [
+    *((name, "open_loop") for name in ("pe", "pg", "icm", "ndigo-1", "ndigo-4", "ndigo-sum", OWN)),
+    *(("pg", "action_gru"), ("ndigo-sum", "mlp")),
+]
+IN_BOTH_DIALECTS = ("ndigo-4", "icm")
+
+
+@pytest.fixture(scope="module")
+def world():
+    return EXPERIMENTS["exp1"].world
+
+
+@pytest.fixture(scope="module")
+def played(world):
+    return play(world, sum(map(len, LENGTHS)), max(map(max, LENGTHS)))
+
+
+def made(world, reward, **changes) -> tuple[PureCuriosity, Any]:
+    """With weights large enough for losses to differ, and for a memory that is another model."""
+    curiosity = make_curiosity(reward, world.frame, world.num_actions, preset("cpu", **SMALL, **changes))
+    like = jax.eval_shape(lambda key: curiosity.init(key, 3).params, jax.random.key(0))
+    rng = np.random.default_rng(0)
+    return curiosity, jax.tree.map(lambda x: rng.normal(0, 0.4, x.shape).astype(np.float32), like)
+
+
+@pytest.mark.parametrize(("reward", "predictor"), CASES, ids=lambda x: getattr(x, "name", x))
+def test_pay_step_by_step_is_the_windows_reward_across_resets(world, played, reward, predictor):
+    reward = make_reward(reward) if isinstance(reward, str) else reward
+    curiosity, params = made(world, reward, predictor=predictor)
+    by_windows, pay = paid_by_windows(params, reward, played), jax.jit(curiosity.pay_rollout)
+    for within_step in (True, False) if reward.name in IN_BOTH_DIALECTS else (True,):
+        rolled = end_to_end(played, LENGTHS, T, within_step)
+        _, r, is_known = pay(params, curiosity.start(3), *rolled[:4])
+        is_step = rolled.step >= 0
+        np.testing.assert_array_equal(is_known, is_step)
+        np.testing.assert_allclose(
+            r, np.where(is_step, by_windows[rolled.episode, rolled.step], 0), atol=2e-4, rtol=2e-4
+        )
+        if reward.name in ("ndigo-1", "ndigo-2", "ndigo-4"):
+            H = reward.num_ahead - 1
+            np.testing.assert_array_equal(r[is_step & (rolled.step < H)], 0.0)
+            assert (np.abs(r[rolled.step >= H]) > 1e-3).all(), "the weights are such that every other step pays"
+
+
+def test_a_rollout_is_the_loop_over_its_steps_and_channels_sum_to_the_whole(world, played):
+    curiosity, params = made(world, "ndigo-2")
+    rolled = end_to_end(played, LENGTHS, T, True)
+    half = T // 2
+    parts = [[None if x is None else x[i] for x in rolled[:4]] for i in (slice(half), slice(half, T))]
+    rollout = jax.jit(curiosity.pay_rollout)
+    carry, r_first, _ = rollout(params, curiosity.start(3), *parts[0])
+    _, r_then, _ = rollout(params, carry, *parts[1])
+    pay, carry, r_loop = jax.jit(curiosity.pay), curiosity.start(3), []
+    for t in range(T):
+        carry, r, r_c = pay(params, carry, *(x[t] for x in rolled[:4] if x is not None))
+        assert r_c.shape == (3, len(curiosity.channels))
+        np.testing.assert_allclose(r_c.sum(-1), r, atol=1e-5)
+        r_loop.append(r)
+    np.testing.assert_allclose(np.concatenate([r_first, r_then]), np.stack(r_loop), atol=1e-4)
+
+
+def test_streams_do_not_mix_under_vmap(world, played):
+    """One stream at a time, mapped over streams, is all streams at once."""
+    curiosity, params = made(world, "ndigo-2")
+    a_t, o_tp1, is_first, o_last, *_ = end_to_end(played, LENGTHS, T, True)
+    _, together, _ = jax.jit(curiosity.pay_rollout)(params, curiosity.start(3), a_t, o_tp1, is_first, o_last)
+
+    def alone(a_t, o_tp1, is_first, o_last):
+        one = (x[:, None] for x in (a_t, o_tp1, is_first, o_last))
+        return curiosity.pay_rollout(params, curiosity.start(1), *one)[1][:, 0]
+
+    apart = jax.jit(jax.vmap(alone, in_axes=1, out_axes=1))(a_t, o_tp1, is_first, o_last)
+    np.testing.assert_allclose(apart, together, atol=1e-4)
+
+
+def test_a_stream_entered_in_mid_episode_is_known_once_its_pair_was_seen(world, played):
+    curiosity, params = made(world, "ndigo-2")
+    o_t, a_t = played.o_t[0], played.a_t[0]
+    nobody = np.zeros((9, 1), bool)
+    _, _, is_known = jax.jit(curiosity.pay_rollout)(
+        params, curiosity.start(1), a_t[4:13, None], o_t[5:14, None], nobody
+    )
+    np.testing.assert_array_equal(is_known[:, 0], [False] * 3 + [True] * 6)
+
+
+def test_arguments_that_do_not_fit_are_named(world):
+    curiosity, params = made(world, "ndigo-2")
+    o, a, first = np.zeros((3, 5, 5, 3), np.uint8), np.zeros(3, int), np.ones(3, bool)
+    carry = curiosity.start(3)
+    with pytest.raises(NdigoError, match=r"a_t has the shape \[4\], expected \[3\]"):
+        curiosity.pay(params, carry, np.zeros(4, int), o, first)
+    with pytest.raises(NdigoError, match=r"o_tp1 has the shape \[3, 7, 7, 3\], expected \[3, 5, 5, 3\]"):
+        curiosity.pay(params, carry, a, np.zeros((3, 7, 7, 3), np.uint8), first)
+    with pytest.raises(NdigoError, match="reward ideal-pe is computed on whole episodes"):
+        make_curiosity("ideal-pe", world.frame, world.num_actions)
