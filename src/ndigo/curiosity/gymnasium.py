@@ -1,0 +1,68 @@
+"""Curiosity around any Gymnasium vector environment.
+
+    envs = CuriousVectorEnv(gymnasium.make_vec("MiniGrid-MultiRoom-N6-v0", 16), "ndigo-4", frames.tiles(), weight=0.1)
+    observations, rewards, terminations, truncations, infos = envs.step(actions)
+    infos["reward_task"], infos["reward_intrinsic"], infos["nats"]["layer0"]    # [16] each; `rewards` is the sum
+
+It follows the `autoreset_mode` of the environment: with NEXT_STEP the step that resets is paid 0, with SAME_STEP the
+last action is paid for `final_obs`; with DISABLED all are reset together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from ndigo.curiosity.host import Curiosity
+from ndigo.curiosity.paymaster import Paymaster, num_discrete
+from ndigo.errors import NdigoError
+from ndigo.frames import Frame
+from ndigo.rewards import IntrinsicReward
+
+
+class CuriousVectorEnv(gymnasium.vector.VectorWrapper):
+    """`options` are the Paymaster's."""
+
+    def __init__(
+        self, env: gymnasium.vector.VectorEnv, reward: str | IntrinsicReward, frame: Frame, **options: Any
+    ) -> None:
+        super().__init__(env)
+        mode = env.metadata.get("autoreset_mode")
+        if mode is None:
+            raise NdigoError("the environment's metadata has no autoreset_mode: NEXT_STEP, SAME_STEP or DISABLED")
+        self._mode = AutoresetMode(mode)
+        self._paymaster = Paymaster(reward, frame, num_discrete(env.single_action_space), env.num_envs, **options)
+        self._has_ended = np.zeros(env.num_envs, bool)
+
+    @property
+    def curiosity(self) -> Curiosity:
+        return self._paymaster.curiosity
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        if options is not None and "reset_mask" in options:
+            raise NdigoError("reset_mask: the environments of a curious vector are reset together")
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self._paymaster.reset(observations)
+        self._has_ended[:] = False
+        return observations, infos
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        observations, task, terminations, truncations, infos = self.env.step(actions)
+        ends = np.asarray(terminations) | np.asarray(truncations)
+        is_first, last = self._has_ended.copy(), None
+        if self._mode is AutoresetMode.SAME_STEP:
+            if ends.any() and "final_obs" not in infos:
+                raise NdigoError('an episode ended and infos has no "final_obs", expected with AutoresetMode.SAME_STEP')
+            endings = {int(n): infos["final_obs"][n] for n in np.flatnonzero(ends)}
+            is_first, last = ends, self._paymaster.last_frames(observations, endings)
+        elif self._mode is AutoresetMode.NEXT_STEP:
+            self._has_ended = ends
+        rewards = self._paymaster.pay(actions, observations, task, is_first, last)
+        everyone = np.ones(self.num_envs, bool)
+        for name, value in (("task", rewards.task), ("intrinsic", rewards.intrinsic)):
+            infos |= {f"reward_{name}": value, f"_reward_{name}": everyone}
+        infos |= {"nats": rewards.nats, "_nats": everyone}
+        return observations, rewards.total, terminations, truncations, infos

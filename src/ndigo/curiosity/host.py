@@ -1,0 +1,248 @@
+"""Curiosity as an object that keeps its own state and speaks NumPy: for a hand-written loop in PyTorch, say.
+
+    bonus = ndigo.Curiosity("ndigo-4", frame, num_actions, num_envs)
+    r, nats = bonus.pay(actions, observations, is_first)                    # one step, [N] and [N, C]
+    r = bonus.pay_rollout(actions, observations, last=next_observations, is_first=dones, last_is_first=next_done)
+    numbers = bonus.learn()                                                 # from all that was paid since the last time
+
+Everything is checked before anything changes: after an error the object is as it was.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ndigo.config import Config
+from ndigo.curiosity import saving, scaling
+from ndigo.curiosity.learning import Numbers
+from ndigo.curiosity.record import PureCuriosity, check_arguments, check_shape, make_curiosity
+from ndigo.errors import NdigoError, unknown_name
+from ndigo.frames import Frame
+from ndigo.rewards import IntrinsicReward, make_reward
+
+Steps = tuple[np.ndarray, Any, np.ndarray, Any]  # a_t, o_tp1, is_first, o_last or None; [T, N] each
+
+
+class Curiosity:
+    """One world model that watches `num_envs` streams, pays for them and learns from them."""
+
+    def __init__(
+        self,
+        reward: str | IntrinsicReward,
+        frame: Frame,
+        num_actions: int,
+        num_envs: int,
+        *,
+        config: Config | None = None,
+        seed: int = 0,
+        scale: str | None = None,  # None: nats; "return-std": in units of the returns' deviation
+        gamma: float = 0.99,  # of those returns
+    ):
+        if num_envs < 1:
+            raise NdigoError(f"num_envs is {num_envs}, expected at least 1")
+        if scale is not None and scale not in scaling.SCALES:
+            raise unknown_name("scale", scale, scaling.SCALES)
+        reward = make_reward(reward) if isinstance(reward, str) else reward
+        check_arguments(reward, frame, num_actions)
+        self._programs = _compiled(reward, frame, num_actions, config, scale, gamma)
+        self.pure = self._programs.pure
+        self.frame, self.num_actions, self.num_envs, self.scale = frame, num_actions, num_envs, scale
+        key, self._key = jax.random.split(jax.random.key(seed))
+        self.state = self._programs.init(key, num_envs)
+        self.carry = self.pure.start(num_envs)
+        self.clock = 0  # steps paid
+        self.numbers: Numbers | None = None  # of the last `learn`
+        self._scaling = scaling.start(num_envs)
+        self._pending: list[Steps] = []
+        self._seen: Any = None  # the newest frames
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        return self.pure.channels
+
+    @property
+    def num_pending(self) -> int:
+        """Steps that were paid and not learned from."""
+        return sum(len(a_t) for a_t, *_ in self._pending)
+
+    def reset(self, observations: Any) -> None:
+        """The first frames of all streams; what they showed before is over, with no last frame of its own."""
+        o = self._frames("observations", observations, (self.num_envs,))
+        self._flush()
+        self._step(np.zeros(self.num_envs, np.int32), o, np.ones(self.num_envs, bool), None)
+        self._flush()  # apart from other steps, which may have last frames
+
+    def pay(self, actions: Any, observations: Any, is_first: Any = None, last: Any = None) -> tuple[Any, Any]:
+        """r [N] and its nats by channel [N, C] for the actions that led to these frames.
+
+        Where `is_first` is True the frame begins an episode; `last` holds, there, the frame that ended the one before
+        (worlds that reset within a step), and the action is paid for that.
+        """
+        lead = (self.num_envs,)
+        a_t, o = self._actions(actions, lead), self._frames("observations", observations, lead)
+        first = np.zeros(lead, bool) if is_first is None else self._flags("is_first", is_first, lead)
+        o_last = None if last is None else self._frames("last", last, lead)
+        if self._seen is None and not first.all():
+            raise NdigoError("pay before the first frames: reset(observations) first, or is_first all True")
+        return self._step(a_t, o, first, o_last)
+
+    def pay_rollout(
+        self, actions: Any, observations: Any, *, last: Any, is_first: Any, last_is_first: Any, finals: Any = None
+    ) -> np.ndarray:
+        """r [T, N] of a rollout as CleanRL keeps it: `observations[t]` is what `actions[t]` was chosen for.
+
+        `last` are the frames after the last action. is_first[t] says whether observations[t] begins an episode.
+        Rollouts follow each other: each begins with the frames that the one before ended with. Where actions[t] ended
+        an episode and the world reset within the step, finals[t] holds the frame that ended it; without `finals` such
+        an action is paid 0.
+        """
+        T = len(actions)
+        a_t = self._actions(actions, (T, self.num_envs))
+        o_t = self._frames("observations", observations, (T, self.num_envs))
+        o_T = self._frames("last", last, (self.num_envs,))
+        first_t = self._flags("is_first", is_first, (T, self.num_envs))
+        first_T = self._flags("last_is_first", last_is_first, (self.num_envs,))
+        o_last = None if finals is None else self._frames("finals", finals, (T, self.num_envs))
+        begin = jax.tree.map(lambda x: x[0], o_t)
+        if self._seen is None:
+            self.reset(begin)
+        elif not all(map(np.array_equal, jax.tree.leaves(begin), jax.tree.leaves(self._seen))):
+            raise NdigoError("observations[0] are not the frames that the rollout before ended with (its last)")
+        o_tp1 = jax.tree.map(lambda x, end: np.concatenate([x[1:], end[None]]), o_t, o_T)
+        steps = (a_t, o_tp1, np.concatenate([first_t[1:], first_T[None]]), o_last)
+        (self.carry, self._scaling), r = self._programs.pay_rollout(self.state.params, self.carry, self._scaling, steps)
+        self._pending.append(steps)
+        self.clock, self._seen = self.clock + T, o_T
+        return np.array(r)
+
+    def learn(self) -> Numbers | None:
+        """Learns from all that was paid since the last time; what the updates told, None where nothing was paid."""
+        if not self._pending:
+            return None
+        steps, self._pending = _together(self._pending), []
+        self._key, key = jax.random.split(self._key)
+        self.state, numbers = self._programs.learn(key, self.state, steps, None)
+        self.numbers = jax.device_get(numbers)
+        return self.numbers
+
+    def believe(self) -> np.ndarray:
+        """The beliefs b_t [N, D] after the newest frames: the world model as a representation."""
+        return np.array(self.pure.believe(self.carry))
+
+    def save(self, path: str | Path) -> Path:
+        """Weights, optimiser, replay, beliefs, keys and clock into a folder; the save before stays beside it."""
+        return saving.save(Path(path), self._settings(), self.clock, self._tree(), self._pending, self._seen)
+
+    def load(self, path: str | Path) -> None:
+        """Goes on from a save, bit for bit; an error where it is of another reward, frame, size or setting."""
+        found = saving.load(Path(path), self._settings(), self._tree(), self.frame)
+        self.clock, tree, self._pending, self._seen = found
+        self.state, self.carry, self._scaling, self._key = tree
+
+    def _tree(self) -> Any:
+        return self.state, self.carry, self._scaling, self._key
+
+    def _settings(self) -> dict[str, Any]:
+        return saving.settings(self.pure, self.num_envs, self.scale)
+
+    def _step(self, a_t: np.ndarray, o: Any, first: np.ndarray, o_last: Any) -> tuple[np.ndarray, np.ndarray]:
+        args = (self.state.params, self.carry, self._scaling, (a_t, o, first, o_last))
+        (self.carry, self._scaling), r, r_c = self._programs.pay(*args)
+        self._pending.append(jax.tree.map(lambda x: x[None], (a_t, o, first, o_last)))
+        self.clock, self._seen = self.clock + 1, o
+        return np.array(r), np.array(r_c)
+
+    def _flush(self) -> None:
+        """What was paid goes into the replay, and nothing is learned."""
+        if self._pending:
+            steps, self._pending = _together(self._pending), []
+            self.state, _ = self._programs.learn(self._key, self.state, steps, 0)
+
+    def _frames(self, name: str, observations: Any, lead: tuple[int, ...]) -> Any:
+        """Frames of the right shape, type and values, in memory of our own."""
+        o = jax.tree.map(_as_numpy, observations)
+        check_shape(name, self.frame, o, lead)
+
+        def fitting(x: np.ndarray, spec: Any) -> np.ndarray:
+            if x.dtype.kind == "f" and np.dtype(spec.dtype).kind in "iu":
+                raise NdigoError(f"{name} are {x.dtype}, expected whole numbers ({spec.dtype})")
+            return x
+
+        o = jax.tree.map(fitting, o, self.frame.spec)
+        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(lead) :]), o)
+        if (wrong := self.frame.wrong(flat)) is not None:
+            raise NdigoError(f"{name} after {self.clock} steps: {wrong} (frame i is that of environment i)")
+        return jax.tree.map(lambda x, spec: np.array(x, spec.dtype), o, self.frame.spec)
+
+    def _actions(self, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
+        a_t = _as_numpy(actions)
+        if a_t.shape != lead or a_t.dtype.kind not in "iu":
+            raise NdigoError(f"actions are {a_t.dtype}{list(a_t.shape)}, expected whole numbers {list(lead)}")
+        if a_t.size and not 0 <= a_t.min() <= a_t.max() < self.num_actions:
+            raise NdigoError(f"actions reach from {a_t.min()} to {a_t.max()}, expected 0 to {self.num_actions - 1}")
+        return a_t.astype(np.int32)
+
+    def _flags(self, name: str, flags: Any, lead: tuple[int, ...]) -> np.ndarray:
+        found = _as_numpy(flags)
+        if found.shape != lead or not np.isin(found, (0, 1)).all():
+            raise NdigoError(f"{name} is {found.dtype}{list(found.shape)}, expected True or False {list(lead)}")
+        return found.astype(bool)
+
+
+def _as_numpy(x: Any) -> np.ndarray:
+    """A tensor of PyTorch too, wherever it is."""
+    return np.asarray(x.detach().cpu().numpy() if hasattr(x, "detach") else x)
+
+
+def _together(pending: list[Steps]) -> Steps:
+    """All steps as one rollout. Where some have last frames, the others' are not read, so that any will do."""
+    has_last = any(o_last is not None for *_, o_last in pending)
+    filled = [(a, o, first, o if has_last and last is None else last) for a, o, first, last in pending]
+    return jax.tree.map(lambda *xs: np.concatenate(xs), *filled)
+
+
+class _Programs(NamedTuple):
+    pure: PureCuriosity
+    init: Any
+    pay: Any
+    pay_rollout: Any
+    learn: Any
+
+
+@lru_cache(maxsize=8)
+def _compiled(
+    reward: Any, frame: Frame, num_actions: int, config: Config | None, scale: str | None, gamma: float
+) -> _Programs:
+    """The pure functions with scaling, compiled once for all objects made alike; what they replace is overwritten."""
+    pure = make_curiosity(reward, frame, num_actions, config)
+
+    def rescaled(scales: Any, r: Any, is_first: Any) -> Any:
+        return scaling.scaled(scales, r, is_first, gamma) if scale is not None else (scales, r)
+
+    def pay(params: Any, carry: Any, scales: Any, step: Any) -> Any:
+        carry, r, r_c = pure.pay(params, carry, *step)
+        scales, r = rescaled(scales, r, step[2])
+        return (carry, scales), r, r_c
+
+    def pay_rollout(params: Any, carry: Any, scales: Any, steps: Any) -> Any:
+        carry, r_t, _ = pure.pay_rollout(params, carry, *steps)
+        scales, r_t = lax.scan(lambda scales, x: rescaled(scales, *x), scales, (r_t, jnp.asarray(steps[2])))
+        return (carry, scales), r_t
+
+    def learn(key: Any, state: Any, steps: Any, num_updates: int | None) -> Any:
+        return pure.learn(key, state, *steps, num_updates=num_updates)
+
+    return _Programs(
+        pure,
+        init=jax.jit(pure.init, static_argnums=1),
+        pay=jax.jit(pay, donate_argnums=1),
+        pay_rollout=jax.jit(pay_rollout, donate_argnums=1),
+        learn=jax.jit(learn, static_argnums=3, donate_argnums=1),
+    )

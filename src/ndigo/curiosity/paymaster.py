@@ -1,0 +1,101 @@
+"""What the faces for other people's environments share: pay, weigh, learn now and then, and say what was paid."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from ndigo.config import Config
+from ndigo.curiosity.host import Curiosity
+from ndigo.curiosity.record import DEFAULT
+from ndigo.errors import NdigoError
+from ndigo.frames import Frame
+from ndigo.rewards import IntrinsicReward
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """One step of N environments."""
+
+    total: np.ndarray  # task_weight * task + weight * intrinsic
+    task: np.ndarray
+    intrinsic: np.ndarray  # in nats, or scaled where that was asked for
+    nats: dict[str, np.ndarray]  # intrinsic by channel, never scaled
+
+
+class Paymaster:
+    """A curiosity, how its pay is weighed against the task's reward, and when it learns.
+
+    reward       a name (ndigo-4) or a record                 frame    what the agent sees (`ndigo.frames`)
+    see          observations -> frames, where they differ    weight, task_weight    of the two rewards in their sum
+    learn_every  steps of every environment between two times it learns; as long as your agent's rollout
+    updates      of each of these times                       config   sizes of the world model and its replay
+    scale        None: nats; "return-std": in units of the deviation of their returns, discounted by gamma
+    """
+
+    def __init__(
+        self,
+        reward: str | IntrinsicReward,
+        frame: Frame,
+        num_actions: int,
+        num_envs: int,
+        *,
+        see: Callable[[Any], Any] | None = None,
+        weight: float = 1.0,
+        task_weight: float = 1.0,
+        learn_every: int = 128,
+        updates: int | None = None,
+        config: Config | None = None,
+        scale: str | None = None,
+        gamma: float = 0.99,
+        seed: int = 0,
+    ):
+        if learn_every < 1:
+            raise NdigoError(f"learn_every is {learn_every}, expected at least 1 step")
+        for name, value in (("weight", weight), ("task_weight", task_weight)):
+            if not np.isfinite(value):
+                raise NdigoError(f"{name} is {value}, expected a finite number")
+        config = DEFAULT if config is None else config
+        if updates is not None:
+            config = dataclasses.replace(config, updates_per_round=updates)
+        self.curiosity = Curiosity(
+            reward, frame, num_actions, num_envs, config=config, seed=seed, scale=scale, gamma=gamma
+        )
+        self.see = see or (lambda observations: observations)
+        self.weight, self.task_weight, self.learn_every = weight, task_weight, learn_every
+
+    def reset(self, observations: Any) -> None:
+        self.curiosity.reset(self.see(observations))
+
+    def pay(self, actions: Any, observations: Any, task: Any, is_first: np.ndarray, last: Any = None) -> Rewards:
+        """Learns after the pay, when it is time: nobody is paid by a model that has seen what it is paid for."""
+        task = np.asarray(task, np.float32)
+        if not np.isfinite(task).all():
+            n = int((~np.isfinite(task)).argmax())
+            raise NdigoError(f"environment {n} returned the reward {task[n]}, expected a finite number")
+        intrinsic, nats = self.curiosity.pay(actions, self.see(observations), is_first, last)
+        if self.curiosity.num_pending >= self.learn_every:
+            self.curiosity.learn()
+        by_channel = dict(zip(self.curiosity.channels, nats.T, strict=True))
+        return Rewards(self.task_weight * task + self.weight * intrinsic, task, intrinsic, by_channel)
+
+    def last_frames(self, observations: Any, endings: Mapping[int, Any]) -> Any:
+        """The frames, with those that ended an episode in place of the new first ones of these environments."""
+        seen = jax.tree.map(np.array, self.see(observations))
+        for n, ending in endings.items():
+            one = self.see(jax.tree.map(lambda x: np.asarray(x)[None], ending))
+            for frames, frame in zip(jax.tree.leaves(seen), jax.tree.leaves(one), strict=True):
+                frames[n] = frame[0]
+        return seen
+
+
+def num_discrete(space: Any) -> int:
+    """How many actions a space has; an error where it is not a finite choice from 0 on."""
+    if not hasattr(space, "n") or getattr(space, "start", 0) != 0:
+        raise NdigoError(f"the actions are {space}, expected Discrete(n) from 0 on")
+    return int(space.n)

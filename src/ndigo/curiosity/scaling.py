@@ -1,0 +1,40 @@
+"""Pay in units of the deviation of its own discounted returns, as random network distillation does: an option.
+
+    R <- gamma R + r        per stream, anew with every episode
+    r / sqrt(Var R)         Var over all R so far, this step's with them
+
+Nats stay nats unless it is asked for: a scale that moves is one more thing that can explain a result.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+SCALES = ("return-std",)
+LEAST_VARIANCE = 1e-8
+
+
+class Scaling(eqx.Module):
+    returns: Float[Array, " N"]
+    mean: Float[Array, ""]
+    variance: Float[Array, ""]
+    count: Float[Array, ""]
+
+
+def start(num_envs: int) -> Scaling:
+    return Scaling(jnp.zeros(num_envs), jnp.float32(0), jnp.float32(1), jnp.float32(0))
+
+
+def scaled(
+    scaling: Scaling, r: Float[Array, " N"], is_first: Bool[Array, " N"], gamma: float
+) -> tuple[Scaling, Float[Array, " N"]]:
+    """One step of N streams. The step that ends an episode counts towards the old one's return."""
+    returns = gamma * scaling.returns + r
+    n, total = len(r), scaling.count + len(r)
+    off = returns.mean() - scaling.mean
+    spread = scaling.variance * scaling.count + returns.var() * n + off**2 * scaling.count * n / total
+    variance = spread / total
+    after = Scaling(jnp.where(is_first, 0.0, returns), scaling.mean + off * n / total, variance, total)
+    return after, r / jnp.sqrt(variance + LEAST_VARIANCE)

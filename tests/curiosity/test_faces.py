@@ -1,0 +1,166 @@
+"""Curiosity around other people's environments: each action is paid what whole episodes pay it, in every dialect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from probe_worlds import two_arms
+from stream_of_episodes import Played, paid_by_windows
+
+from ndigo import frames
+from ndigo.config import preset
+from ndigo.curiosity import make_curiosity
+from ndigo.curiosity.gymnasium import CuriousVectorEnv
+from ndigo.curiosity.gymnax import CuriousGymnax
+from ndigo.curiosity.host import Curiosity
+from ndigo.errors import NdigoError
+from ndigo.interop.gymnax import GymnaxWorld
+from ndigo.rewards import make_reward
+
+CONFIG = preset(
+    "cpu",
+    belief_size=16,
+    num_features=16,
+    num_filters=4,
+    predictor_hidden=16,
+    num_ahead=2,
+    window=8,
+    batch=4,
+    updates_per_round=2,
+)
+NUM_BITS = 5
+FRAME = frames.bits([f"bit{i}" for i in range(NUM_BITS)], 1)
+LONGEST = 9
+
+
+def shown(step: int, action: int) -> np.ndarray:
+    """The step in four bits, and the action that led there."""
+    return np.array([*((step >> np.arange(4)) & 1), action], np.uint8).reshape(1, 1, NUM_BITS)
+
+
+class Counter(gymnasium.Env):
+    """Shows its step and last action, pays its step, and ends after `length` steps, one more each time."""
+
+    observation_space = gymnasium.spaces.Box(0, 1, (1, 1, NUM_BITS), np.uint8)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, length: int):
+        self.length = length - 1
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[np.ndarray, dict]:
+        self.length, self.t = self.length + 1, 0
+        return shown(0, 0), {}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
+        self.t += 1
+        return shown(self.t, int(action)), float(self.t), self.t == self.length, False, {}
+
+
+def expected(params: Any, reward: Any, episodes: list[list[int]]) -> np.ndarray:
+    """What episodes with these actions pay, [E, LONGEST]."""
+    a_t = np.array([actions + [0] * (LONGEST - len(actions)) for actions in episodes])
+    o_t = np.stack([np.stack([shown(0, 0), *(shown(t + 1, a) for t, a in enumerate(row))]) for row in a_t])
+    return paid_by_windows(params, reward, Played(o_t, a_t))
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=lambda mode: mode.value)
+def test_a_vector_environment_is_paid_as_its_episodes_are_in_both_ways_to_reset(mode):
+    lengths, reward, rng = (3, 4, 2), make_reward("ndigo-1"), np.random.default_rng(0)
+    makers: list[Any] = [lambda length=length: Counter(length) for length in lengths]
+    envs = CuriousVectorEnv(
+        SyncVectorEnv(makers, autoreset_mode=mode), reward, FRAME, weight=0.5, task_weight=2.0, config=CONFIG, seed=3
+    )
+    params = jax.device_get(envs.curiosity.state.params)
+    envs.reset(seed=0)
+    current: list[list[int]] = [[] for _ in lengths]
+    paid: list[list[float]] = [[] for _ in lengths]
+    is_over, ended = np.zeros(3, bool), []
+    for _ in range(20):
+        actions = rng.integers(2, size=3)
+        _, total, terminations, truncations, infos = envs.step(actions)
+        ends = terminations | truncations
+        np.testing.assert_allclose(total, 2 * infos["reward_task"] + 0.5 * infos["reward_intrinsic"], atol=1e-6)
+        np.testing.assert_allclose(sum(infos["nats"].values()), infos["reward_intrinsic"], atol=1e-6)
+        for n in range(3):
+            if mode is AutoresetMode.NEXT_STEP and is_over[n]:
+                assert infos["reward_intrinsic"][n] == 0, "the action that resets is no action"
+                continue
+            current[n].append(int(actions[n]))
+            paid[n].append(infos["reward_intrinsic"][n])
+            assert infos["reward_task"][n] == len(current[n])
+            if ends[n]:
+                ended.append((current[n], paid[n]))
+                current[n], paid[n] = [], []
+        is_over = ends
+    assert len(ended) >= 9
+    for (_, got), by_windows in zip(ended, expected(params, reward, [actions for actions, _ in ended]), strict=True):
+        np.testing.assert_allclose(got, by_windows[: len(got)], atol=1e-5)
+        assert got[0] == 0
+        assert np.abs(got[1:]).min() > 0, "but for its first, every step pays"
+    assert envs.curiosity.num_pending == 20
+
+
+class Broken(Counter):
+    """Its third reward is no number."""
+
+    def step(self, action: Any) -> Any:
+        o, reward, *rest = super().step(action)
+        return o, np.nan if self.t == 3 else reward, *rest
+
+
+def test_it_learns_when_told_and_refuses_what_is_no_number(monkeypatch):
+    learned_at = []
+    monkeypatch.setattr(Curiosity, "learn", lambda self: learned_at.append(self.clock) or self._pending.clear())
+    makers: list[Any] = [lambda: Counter(9), lambda: Broken(9), lambda: Counter(9)]
+    envs = CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, config=CONFIG, learn_every=2, seed=3)
+    envs.reset()
+    for _ in range(2):
+        envs.step(np.zeros(3, int))
+    assert learned_at == [3], "the frames of the reset were one step, and two are all that it learns from"
+    with pytest.raises(NdigoError, match="environment 1 returned the reward nan, expected a finite number"):
+        envs.step(np.zeros(3, int))
+    assert envs.curiosity.clock == 3
+    continuous = SyncVectorEnv([lambda: gymnasium.make("Pendulum-v1")])
+    with pytest.raises(NdigoError, match=r"the actions are Box.*, expected Discrete\(n\) from 0 on"):
+        CuriousVectorEnv(continuous, "ndigo-1", FRAME)
+    with pytest.raises(NdigoError, match="reset_mask: the environments of a curious vector are reset together"):
+        envs.reset(options={"reset_mask": np.array([True, False])})
+
+
+def test_a_scan_over_a_gymnax_environment_is_paid_as_its_episodes_are():
+    world, reward, N, T = two_arms(num_steps=6), make_reward("ndigo-1"), 3, 18
+    curiosity = make_curiosity(reward, world.frame, world.num_actions, CONFIG)
+    env = CuriousGymnax(GymnaxWorld(world), curiosity, weight=2.0)
+    assert env.num_actions == 3
+
+    @jax.jit
+    def run(key):
+        params = env.params(curiosity.init(key, N).params)
+        o_0, state = jax.vmap(env.reset, in_axes=(0, None))(jax.random.split(key, N), params)
+
+        def body(state, key):
+            key_action, key_step = jax.random.split(key)
+            a_t = jax.random.randint(key_action, (N,), 0, 3)
+            step = jax.vmap(env.step, in_axes=(0, 0, 0, None))
+            _, state, r, _, truncated, info = step(jax.random.split(key_step, N), state, a_t, params)
+            return state, (r, truncated, info)
+
+        return params.curiosity, o_0, jax.lax.scan(body, state, jax.random.split(key, T))[1]
+
+    params, o_0, (r, truncated, info) = jax.device_get(run(jax.random.key(0)))
+    np.testing.assert_array_equal(truncated, np.broadcast_to((np.arange(T) % 6 == 5)[:, None], (T, N)))
+    stream = info["stream"]
+    for episode in range(3):
+        steps = slice(6 * episode, 6 * episode + 6)
+        begin = o_0 if episode == 0 else stream["o_tp1"][6 * episode - 1]
+        seen = [begin, *stream["o_tp1"][steps][:-1], stream["o_last"][steps][-1]]
+        played = Played(np.stack(seen, axis=1), stream["a_t"][steps].T)
+        by_windows = paid_by_windows(params, reward, played).T
+        np.testing.assert_allclose(info["reward_intrinsic"][steps], by_windows, atol=1e-5)
+    np.testing.assert_allclose(r, 2 * info["reward_intrinsic"] + info["reward_task"], atol=1e-6)
+    np.testing.assert_allclose(info["nats"].sum(-1), info["reward_intrinsic"], atol=1e-5)

@@ -1,0 +1,178 @@
+"""The NumPy face: the same pay, saves that go on bit for bit, and errors that change nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+
+import jax
+import numpy as np
+import pytest
+from probe_worlds import two_arms
+from stream_of_episodes import end_to_end, play
+
+import ndigo
+from ndigo import frames
+from ndigo.config import preset
+from ndigo.curiosity import make_curiosity, saving
+from ndigo.errors import NdigoError
+
+WORLD = two_arms()
+LENGTHS = [[5, 7, 3, 8, 8], [8, 8, 8], [2, 8, 6, 8]]
+N, T = len(LENGTHS), 8
+CONFIG = preset(
+    "cpu",
+    belief_size=16,
+    num_features=16,
+    num_filters=4,
+    predictor_hidden=16,
+    num_ahead=2,
+    window=4,
+    batch=4,
+    updates_per_round=2,
+    replay_steps=300,
+)
+
+
+def made(**changes) -> ndigo.Curiosity:
+    arguments = {"reward": "ndigo-1", "frame": WORLD.frame, "num_actions": WORLD.num_actions, "num_envs": N}
+    return ndigo.Curiosity(**{**arguments, "config": CONFIG, **changes})
+
+
+@pytest.fixture(scope="module")
+def rolled():
+    played = play(WORLD, sum(map(len, LENGTHS)), WORLD.num_steps)
+    return end_to_end(played, LENGTHS, 3 * T, within_step=False)
+
+
+def walk(bonus: ndigo.Curiosity, rolled, steps) -> np.ndarray:
+    return np.stack([bonus.pay(rolled.a_t[t], rolled.o_tp1[t], rolled.is_first[t])[0] for t in steps])
+
+
+def leaves(bonus: ndigo.Curiosity) -> list[np.ndarray]:
+    tree = (bonus.state, bonus.carry, jax.random.key_data(bonus._key))
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+
+
+def test_rollouts_as_cleanrl_keeps_them_are_paid_as_step_by_step(rolled):
+    """observations[t] is what actions[t] was chosen for; dones[t] says that it begins an episode."""
+    step_by_step, in_rollouts = made(), made()
+    expected = walk(step_by_step, rolled, range(2 * T + 1))
+    paid = []
+    for begin in (0, T):
+        now, then = slice(begin, begin + T), begin + T
+        paid.append(
+            in_rollouts.pay_rollout(
+                rolled.a_t[begin + 1 : then + 1],
+                rolled.o_tp1[now],
+                last=rolled.o_tp1[then],
+                is_first=rolled.is_first[now].astype(np.float32),
+                last_is_first=rolled.is_first[then],
+            )
+        )
+    np.testing.assert_allclose(np.concatenate(paid), expected[1:], atol=1e-6)
+    assert np.abs(expected).max() > 0
+    assert in_rollouts.num_pending == 2 * T
+    np.testing.assert_allclose(in_rollouts.believe(), step_by_step.believe(), atol=1e-6)
+    skipped = rolled.o_tp1[:T], rolled.is_first[:T]
+    with pytest.raises(NdigoError, match="not the frames that the rollout before ended with"):
+        in_rollouts.pay_rollout(
+            rolled.a_t[:T], skipped[0], last=skipped[0][0], is_first=skipped[1], last_is_first=skipped[1][0]
+        )
+
+
+def test_a_save_goes_on_bit_for_bit_and_a_damaged_one_is_named(rolled, tmp_path):
+    """Saved with steps that are paid and not yet learned from; the newest save is damaged, so the one before counts."""
+    first, second = made(seed=1), made(seed=2)
+    walk(first, rolled, range(T))
+    first.learn()
+    walk(first, rolled, range(T, T + 3))
+    first.save(tmp_path)
+    second.load(tmp_path)
+    assert (second.clock, second.num_pending) == (T + 3, 3)
+    for bonus in (first, second):
+        bonus.paid = walk(bonus, rolled, range(T + 3, 2 * T))  # type: ignore[attr-defined]
+        numbers = bonus.learn()
+        assert numbers is not None
+        assert np.isfinite(numbers.model_loss).all()
+    np.testing.assert_array_equal(first.paid, second.paid)  # type: ignore[attr-defined]
+    for one, other in zip(leaves(first), leaves(second), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+    newest = first.save(tmp_path) / "state.safetensors"
+    data = bytearray(newest.read_bytes())
+    data[-1] ^= 1
+    newest.write_bytes(data)
+    with pytest.warns(UserWarning, match=r"step_16 is damaged \(state.safetensors does not match its sha256\)"):
+        second.load(tmp_path)
+    assert second.clock == T + 3
+    others = {
+        r"num_envs 3, expected 2": (CONFIG, WORLD.frame, 2),
+        r"frame bits uint8\[1, 1, 5\] .*, expected tiles uint8\[1, 1, 5\] .*": (CONFIG, frames.tiles((2,) * 5, 1), N),
+        r"belief_size 16, expected 32": (dataclasses.replace(CONFIG, belief_size=32), WORLD.frame, N),
+    }
+    for message, (config, frame, num_envs) in others.items():
+        other = saving.settings(make_curiosity("ndigo-1", frame, WORLD.num_actions, config), num_envs, None)
+        with pytest.raises(NdigoError, match=f"was saved with {message}"):
+            saving.load(tmp_path, other, like=None, frame=frame)
+    shutil.rmtree(tmp_path)
+    with pytest.raises(NdigoError, match="holds no saved curiosity"):
+        second.load(tmp_path)
+
+
+def test_scaled_pay_is_in_units_of_the_deviation_of_all_returns_so_far(rolled):
+    """Against float64: R <- gamma R + r, anew with every episode; the variance over every R so far."""
+    plain, scaled = made(), made(scale="return-std", gamma=0.9)
+    r = walk(plain, rolled, range(2 * T)).astype(np.float64)
+    got = walk(scaled, rolled, range(2 * T))
+    R, seen = np.zeros(N), []
+    for t in range(2 * T):
+        R = 0.9 * R + r[t]
+        seen.append(R)
+        np.testing.assert_allclose(got[t], r[t] / np.sqrt(np.var(seen) + 1e-8), rtol=2e-4, atol=1e-6)
+        R = np.where(rolled.is_first[t], 0.0, R)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"o": np.zeros((N, 1, 1, 4), np.uint8)},
+            r"observations has the shape \[3, 1, 1, 4\], expected \[3, 1, 1, 5\]",
+        ),
+        (
+            {"o": np.zeros((2, 1, 1, 5), np.uint8)},
+            r"observations has the shape \[2, 1, 1, 5\], expected \[3, 1, 1, 5\]",
+        ),
+        ({"o": np.zeros((N, 1, 1, 5))}, r"observations are float64, expected whole numbers \(uint8\)"),
+        (
+            {"o": np.full((N, 1, 1, 5), 7, np.uint8)},
+            r"after 1 steps: in the binary channel 'bit0' of frame 0 the value 7",
+        ),
+        ({"a": np.array([0, 1, 3])}, r"actions reach from 0 to 3, expected 0 to 2"),
+        ({"a": np.array([0.0, 1.0, 2.0])}, r"actions are float64\[3\], expected whole numbers \[3\]"),
+        ({"first": np.array([0, 2, 0])}, r"is_first is int64\[3\], expected True or False \[3\]"),
+    ],
+    ids=lambda x: "" if isinstance(x, dict) else x[:24],
+)
+def test_bad_input_is_one_line_and_leaves_everything_as_it_was(rolled, changes, message):
+    bonus = made()
+    bonus.reset(rolled.o_tp1[0])
+    before = leaves(bonus)
+    good = {"a": np.zeros(N, int), "o": rolled.o_tp1[1], "first": np.zeros(N, bool)}
+    with pytest.raises(NdigoError, match=message):
+        bonus.pay(*{**good, **changes}.values())
+    for one, other in zip(before, leaves(bonus), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_what_cannot_be_made_is_one_line():
+    with pytest.raises(NdigoError, match=r"frame is a tuple, expected one of ndigo\.frames"):
+        made(frame=(7, 7, 3))
+    with pytest.raises(NdigoError, match=r"unknown scale 'std'; known: return-std"):
+        made(scale="std")
+    with pytest.raises(NdigoError, match="pay before the first frames"):
+        made().pay(np.zeros(N, int), np.zeros((N, 1, 1, 5), np.uint8))
+    nan = made(frame=frames.vector(2, low=0, high=1))
+    with pytest.raises(NdigoError, match=r"in entry 1 of frame 0 the value nan, expected a finite number"):
+        nan.reset(np.array([[0, np.nan], [0, 0], [0, 0]]))
