@@ -1,13 +1,16 @@
 """Every registered world has an id, and so has yours."""
 
 import gymnasium
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from ndigo import frames
 from ndigo.errors import NdigoError
-from ndigo.interop.gymnasium import id_of, register
-from ndigo.worlds import WORLDS, make_world
+from ndigo.interop.gymnasium import WorldEnv, id_of, register
+from ndigo.interop.vector import WorldVectorEnv
+from ndigo.worlds import WORLDS, World, make_world
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -53,6 +56,46 @@ def test_a_world_without_a_map_keeps_its_laws_through_gymnasium():
         assert not bright & {door for door, light in shown if not light}
         lit |= bright
     assert lit == {0, 1, 2}
+
+
+def counting_world():
+    """Shows the step, as a tile of each of two layers and as a number."""
+    frame = frames.join(map=frames.tiles((4, 3), 1, 2), pocket=frames.vector(2, low=0, high=9, bins=10))
+    return World(
+        name="counting",
+        frame=frame,
+        actions=("stay", "go"),
+        num_steps=5,
+        reset=lambda key: jnp.int32(0),
+        step=lambda key, t, a_t: t + a_t,
+        observe=lambda t: {
+            "map": jnp.stack([t % 4, t % 3]).astype(jnp.uint8) * jnp.ones((1, 2, 1), jnp.uint8),
+            "pocket": jnp.array([1.0, 10.0]) * t,
+        },
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*Box observation space m")  # a number of a frame may be any
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_frames_of_other_kinds_are_shown_as_they_are_in_spaces_that_hold_them(mode):
+    world = counting_world()
+    env, many = WorldEnv(world), WorldVectorEnv(world, 2, autoreset_mode=mode)
+    check_env(env, skip_render_check=True)
+    env.reset(seed=0)
+    many.reset(seed=0)
+    assert isinstance(env.observation_space, gymnasium.spaces.Dict)
+    assert env.observation_space["map"] == gymnasium.spaces.Box(0, np.array([[[3, 2], [3, 2]]]), (1, 2, 2), np.uint8)
+    for t in range(1, 5):
+        o_t, *_ = env.step(1)
+        os_t, *_ = many.step([1, 0])
+        assert o_t["map"].tolist() == [[[t % 4, t % 3]] * 2]
+        assert o_t["pocket"].tolist() == [t, 10 * t]
+        assert os_t["pocket"].tolist() == [[t, 10 * t], [0, 0]]
+        assert many.observation_space.contains(os_t)
+    os_t, _, _, truncated, infos = many.step([1, 0])
+    assert truncated.all()
+    final = infos["final_obs"][0] if mode == "SameStep" else {"pocket": os_t["pocket"][0]}
+    assert final["pocket"].tolist() == [5, 50]
 
 
 def test_a_name_that_is_no_world_is_one_clear_error():

@@ -22,13 +22,13 @@ import operator
 from typing import Any, SupportsIndex
 
 import gymnasium
-import numpy as np
 from gymnasium import spaces
 from gymnasium.wrappers import TimeLimit
 
 from ndigo.errors import NdigoError
 from ndigo.interop.jax_world import JaxWorld
 from ndigo.interop.numpy_world import MOVES, NumpyWorld
+from ndigo.interop.spaces import space_of
 from ndigo.interop.vector import WorldVectorEnv
 from ndigo.paper.experiments import find_experiment, find_world
 from ndigo.worlds import EPISODE_STEPS, WORLDS, World, make_world
@@ -39,7 +39,7 @@ MAZE_EXPERIMENT = 5
 WORDS_AHEAD = 128  # steps whose random words are drawn at once: one call to NumPy costs as much as a step
 
 
-class WorldEnv(gymnasium.Env[np.ndarray, SupportsIndex]):
+class WorldEnv(gymnasium.Env[Any, SupportsIndex]):
     """One copy of a world. Its episodes have no end of their own: wrap it in `TimeLimit`."""
 
     metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}  # noqa: RUF012 (Gymnasium's way)
@@ -49,22 +49,20 @@ class WorldEnv(gymnasium.Env[np.ndarray, SupportsIndex]):
             raise NdigoError(f"render_mode {render_mode!r}: known: {', '.join(self.metadata['render_modes'])}")
         self.world = world
         self.render_mode = render_mode
-        self.observation_space = spaces.Box(0, 1, world.shape, np.uint8)
+        self.observation_space: spaces.Space[Any] = space_of(world.frame)
         self.action_space = spaces.Discrete(world.num_actions)
         is_plain = world.grid is not None and all(o.kind in MOVES for o in world.grid.objects)
         self._copy = NumpyWorld(world) if is_plain else JaxWorld(world)
         self._words: list[list[int]] = []  # for the steps to come
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         # Words drawn ahead belong to the old episode: a new one follows from the generator alone.
         self._words.clear()
         self._copy.reset_from(self.np_random.integers(2**32, size=self._copy.num_reset_words).tolist())
         return self._copy.observe(), self._copy.cells()
 
-    def step(self, action: SupportsIndex) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: SupportsIndex) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         a_t = operator.index(action)
         if not 0 <= a_t < self.world.num_actions:
             raise NdigoError(f"action {a_t}: an action is 0 to {self.world.num_actions - 1}")

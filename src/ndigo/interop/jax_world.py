@@ -43,9 +43,9 @@ class JaxWorld:
     def step_from(self, words: Sequence[int], action: int) -> None:
         self._seen = self._move(np.asarray(words, np.uint32), self._seen[0], np.int32(action))
 
-    def observe(self) -> np.ndarray:
-        """The frame; the array is the caller's to keep."""
-        return np.array(self._seen[1])
+    def observe(self) -> Any:
+        """The frame; its arrays are the caller's to keep."""
+        return jax.tree.map(np.array, self._seen[1])
 
     def truth(self) -> Truth | None:
         """Where everything is, in NumPy arrays; None where nobody knows it."""

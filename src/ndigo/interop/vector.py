@@ -21,13 +21,14 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.interop.spaces import space_of
 from ndigo.types import Truth
 from ndigo.worlds import World
 from ndigo.worlds.render import render_ansi, render_rgb
 
 
 class WorldVectorEnv(gymnasium.vector.VectorEnv):
-    """`num_envs` copies of any `World`; observations are NumPy arrays [num_envs, V, V, C]."""
+    """`num_envs` copies of any `World`; observations are NumPy arrays [num_envs, ...] of its frames."""
 
     metadata = {  # noqa: RUF012 (Gymnasium's way)
         "render_modes": ["rgb_array", "ansi"],
@@ -58,7 +59,7 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv):
         if self.max_episode_steps < 1:
             raise NdigoError(f"max_episode_steps {self.max_episode_steps}: an episode has at least 1 step")
         self.render_mode = render_mode
-        self.single_observation_space = spaces.Box(0, 1, world.shape, np.uint8)
+        self.single_observation_space = space_of(world.frame)
         self.single_action_space = spaces.Discrete(world.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -66,15 +67,13 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv):
         self._states: Any = None
         self._time = 0
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         if options is not None and "reset_mask" in options:
             raise NdigoError("reset_mask: the copies of this environment end together and are reset together")
         return self._begin()
 
-    def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         a_t = self._checked(actions)
         if self._states is None or (self._is_over and self.autoreset_mode is AutoresetMode.DISABLED):
             raise gymnasium.error.ResetNeeded("step before reset: call reset first")
@@ -82,7 +81,7 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv):
             return self._transition(*self._begin(), is_over=False)
         self._time += 1
         self._states, o_t, self._truth = self._move(self._key, self._time, self._states, a_t)
-        o_t, infos, is_over = np.array(o_t), self._infos(), self._is_over
+        o_t, infos, is_over = _copied(o_t), self._infos(), self._is_over
         if is_over and self.autoreset_mode is AutoresetMode.SAME_STEP:
             final = self._masked(final_obs=_as_objects(o_t), final_info=infos)
             o_t, infos = self._begin()
@@ -104,17 +103,16 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv):
     def _is_over(self) -> bool:
         return self._time == self.max_episode_steps
 
-    def _transition(self, o_t: np.ndarray, infos: dict[str, Any], *, is_over: bool) -> tuple:
+    def _transition(self, o_t: Any, infos: dict[str, Any], *, is_over: bool) -> tuple:
         rewards, terminations = np.zeros(self.num_envs), np.zeros(self.num_envs, bool)
         return o_t, rewards, terminations, np.full(self.num_envs, is_over), infos
 
-    def _begin(self) -> tuple[np.ndarray, dict[str, Any]]:
+    def _begin(self) -> tuple[Any, dict[str, Any]]:
         """Starts an episode in every copy; its random numbers follow from one draw of `np_random`."""
         self._key = jax.random.key(self.np_random.integers(2**31))
         self._time = 0
         self._states, o_0, self._truth = self._start(self._key)
-        # A copy, because a view of a JAX array is read-only, and code that trains on it may write.
-        return np.array(o_0), self._infos()
+        return _copied(o_0), self._infos()
 
     def _checked(self, actions: Any) -> np.ndarray:
         a_t = np.asarray(actions)
@@ -153,8 +151,14 @@ def _jitted(world: World, num_envs: int) -> tuple[Any, Any]:
     return start, move
 
 
-def _as_objects(o_t: np.ndarray) -> np.ndarray:
+def _copied(o_t: Any) -> Any:
+    """In NumPy. A view of a JAX array is read-only, and code that trains on it may write."""
+    return jax.tree.map(np.array, o_t)
+
+
+def _as_objects(o_t: Any) -> np.ndarray:
     """[num_envs] objects, each one copy's observation: the form Gymnasium gives `final_obs`."""
-    objects = np.empty(len(o_t), object)
-    objects[:] = list(o_t)
+    objects = np.empty(len(jax.tree.leaves(o_t)[0]), object)
+    for i in range(len(objects)):
+        objects[i] = jax.tree.map(lambda x, i=i: x[i], o_t)
     return objects
