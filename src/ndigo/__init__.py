@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ndigo.api import train as train
     from ndigo.config import PRESETS as PRESETS
     from ndigo.config import Config as Config
+    from ndigo.curiosity import curiosity as curiosity
     from ndigo.curiosity.host import Curiosity as Curiosity
-    from ndigo.curiosity.record import make_curiosity as curiosity
     from ndigo.errors import NdigoError as NdigoError
     from ndigo.paper.experiments import EXPERIMENTS as EXPERIMENTS
     from ndigo.rewards import REWARDS as REWARDS
