@@ -41,7 +41,11 @@ class Config:
     world: str = "exp1"
     """An experiment (exp1 .. exp5), a world's name, or MODULE:NAME of your own."""
     reward: str = "ndigo-4"
-    """random, pe, pg, icm, ndigo-H (any H >= 1), ndigo-sum; exact: ig, ig-L, ideal-pe, ideal-ndigo-H."""
+    """random, pe, pg, icm, ndigo-H (any H >= 1), ndigo-sum, task; exact: ig, ig-L, ideal-pe, ideal-ndigo-H."""
+    curiosity_weight: float = 1.0
+    """What the agent earns is this times the reward above, ..."""
+    task_weight: float = 0.0
+    """... plus this times the world's own task reward, where the world has one."""
     seeds: int = 10
     """Independent agents trained side by side (paper: 10)."""
     seed: int = 0
@@ -107,6 +111,9 @@ class Config:
     """Steps for which a random action is repeated, at most: n has the chance n^-2 (ours; 1 is epsilon-greedy)."""
     updates_per_round: int = 16
     """Learner steps after each round of one episode per actor (ours)."""
+    round_steps: int = 400
+    """Steps of each actor in a round, in worlds whose episodes end by themselves (ours: as many as an episode of the
+    paper's has); cut to a multiple of the window."""
     replay_steps: int = 1_000_000
     """Steps the replay holds for each seed (paper)."""
     learner_steps: int = 16_000
@@ -131,6 +138,9 @@ class Config:
         for name in ("model_rate", "agent_rate", "probe_rate"):
             if not 0 < getattr(self, name) < math.inf:
                 raise NdigoError(f"{name} {getattr(self, name)}: a learning rate must be above 0, and finite")
+        for name in ("curiosity_weight", "task_weight"):
+            if not math.isfinite(getattr(self, name)):
+                raise NdigoError(f"{name} {getattr(self, name)}: a weight must be a finite number")
         if self.precision not in PRECISIONS:
             raise unknown_name("precision", self.precision, PRECISIONS)
         for name in ("gamma", "lambda_", "last_rate", "last_model_rate", "first_epsilon", "last_epsilon"):

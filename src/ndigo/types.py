@@ -54,6 +54,7 @@ class Window(eqx.Module):
     r_tc: Float[Array, "T *B C"] | None = None  # of a reward that is computed on whole episodes; C = 1: no split
     is_first: Bool[Array, "T+1 *B"] | None = None  # at the first frame of an episode; None: all frames are of one
     discount_t: Float[Array, "T *B"] | None = None  # 0 where the step terminates its episode, else 1; None: all 1
+    task_t: Float[Array, "T *B"] | None = None  # what the world's own task paid for the step; None: it has none
 
     @property
     def is_step(self) -> Bool[Array, "T *B"]:

@@ -1,6 +1,6 @@
 """The recurrent Q-agent: network, Retrace loss, exploration, replay, policies."""
 
-from ndigo.agent.exploration import Stretches, actor_epsilons, draw_episode, draw_stretches
+from ndigo.agent.exploration import Stretches, actor_epsilons, draw_episode, draw_lengths, draw_stretches
 from ndigo.agent.policies import follow, greedy_policy, random_walker
 from ndigo.agent.q_network import QNetwork, q_loss
 from ndigo.agent.replay import Replay, Rows, make_replay, time_first, window_starts
@@ -13,6 +13,7 @@ __all__ = [
     "Stretches",
     "actor_epsilons",
     "draw_episode",
+    "draw_lengths",
     "draw_stretches",
     "follow",
     "greedy_policy",

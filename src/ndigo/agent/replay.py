@@ -89,6 +89,9 @@ def make_replay(*, capacity: int, frame: Frame) -> Replay:
             start=picked.start,
             cells=jnp.swapaxes(picked.cells, 0, 1).astype(jnp.int32),
             r_tc=None if picked.r_tc is None else jnp.swapaxes(picked.r_tc, 0, 1),
+            is_first=None if picked.is_first is None else picked.is_first.T,
+            discount_t=None if picked.discount_t is None else picked.discount_t.T,
+            task_t=None if picked.task_t is None else picked.task_t.T,
         )
 
     return Replay(init=init, add=add, pick=pick, open=open_)

@@ -90,7 +90,7 @@ def measure(config: Config, world: World, reward: IntrinsicReward, repeats: int)
     num_params = sum(x.size for x in jax.tree.leaves(state.learner.params)) // config.seeds
     cost, rates = update_floor(config, world, reward, num_params), measure_rates(config.precision)
     trained = config.seeds * config.batch * config.window
-    collected = config.seeds * config.actors * world.num_steps
+    collected = config.seeds * trainer.steps_per_round
     return Timings(
         parts=parts,
         compile_s=compile_s,

@@ -24,6 +24,13 @@ class Evaluation(eqx.Module):
     first_visit: Float[Array, " N"]
     frequency: Float[Array, " N"]  # 1 where the episode saw it: the mean is the share of episodes that did
     discovery_loss: Float[Array, " N"]  # nats, mean over steps; of no object where there is no probe
+    # What is measured where episodes end by themselves, of one episode at most `num_steps` long (`streams.py`).
+    coverage: Float[Array, ""] | None = None  # distinct places
+    task_return: Float[Array, ""] | None = None  # undiscounted
+    episode_steps: Float[Array, ""] | None = None
+    reward: Float[Array, ""] | None = None  # the curiosity's, a step
+    reward_c: Float[Array, " C"] | None = None
+    model_loss_c: Float[Array, " C"] | None = None  # nats, one step ahead
 
 
 class Measured(eqx.Module):

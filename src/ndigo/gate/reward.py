@@ -125,6 +125,8 @@ def _window(reward: IntrinsicReward, world: World, T: int, params: Params) -> Wi
         agent_state=nothing,
         start=jnp.zeros(EPISODES, jnp.int32),
         cells=jnp.zeros((T + 1, EPISODES, num_objects), jnp.int32),
+        is_first=None if episodes.is_first is None else jnp.asarray(episodes.is_first[:, : T + 1].T),
+        task_t=None if world.task_reward is None else jnp.zeros(a_t.shape),
         r_tc=None if reward.on_episode is None else _judged(reward, world, params.model, episodes)[:T],
     )
 

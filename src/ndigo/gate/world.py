@@ -14,6 +14,8 @@ from ndigo.errors import NdigoError, running, unknown_name
 from ndigo.frames import Bits
 from ndigo.frames.bits import KINDS
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, told
+from ndigo.gate.streams import check_ends
+from ndigo.training.resets import begin_where
 from ndigo.types import Truth
 from ndigo.worlds import Channel, World
 
@@ -28,6 +30,7 @@ class Sample(NamedTuple):
     o_t: Any  # [E, T+1, ...] as the frame has it
     a_t: np.ndarray  # [E, T]
     truth: Truth | None  # each field [E, T+1, ...]
+    is_first: np.ndarray | None = None  # [E, T+1]; None where no episode ends within
 
 
 @lru_cache(maxsize=KEPT)
@@ -43,7 +46,9 @@ def check_world(world: World) -> None:
     _check_frame_types(f"{whose} observe", frame, world.frame.spec)
     if world.truth is not None:
         _check_truth_types(world, returned(f"{whose} truth", world.truth, state))
-    o_t, _, truth = sample(world)
+    if world.ends is not None:
+        check_ends(world, state)
+    o_t, _, truth, _ = sample(world)
     for i in range(EPISODES):
         if (wrong := world.frame.wrong(jax.tree.map(lambda x: x[i], o_t))) is not None:  # noqa: B023
             raise NdigoError(f"{whose} observe returned {wrong}")
@@ -64,15 +69,20 @@ def sample(world: World) -> Sample:
         a_t = jax.random.randint(key_action, (S,), 0, world.num_actions)
 
         def body(state: Any, step: Any) -> Any:
-            return world.step(step[0], state, step[1]), look(state)
+            after = world.step(step[0], state, step[1])
+            if world.ends is None:
+                return after, (look(state), None)
+            is_last = world.ends(state)[0]
+            return begin_where(world.reset, is_last, step[0], after), (look(state), is_last)
 
-        last, before = lax.scan(body, world.reset(key_reset), (jax.random.split(key_world, S), a_t))
-        return jax.tree.map(lambda x, end: jnp.concatenate([x, end[None]]), before, look(last)), a_t
+        last, (before, is_last) = lax.scan(body, world.reset(key_reset), (jax.random.split(key_world, S), a_t))
+        is_first = None if is_last is None else jnp.concatenate([jnp.ones(1, bool), is_last])
+        return jax.tree.map(lambda x, end: jnp.concatenate([x, end[None]]), before, look(last)), a_t, is_first
 
     keys = jax.random.split(jax.random.key(0), EPISODES)
     with running(f"world {world.name}: an episode of it"):
-        (o_t, truth), a_t = jax.device_get(once(jax.vmap(play))(keys))
-    return Sample(o_t, a_t, truth)
+        (o_t, truth), a_t, is_first = jax.device_get(once(jax.vmap(play))(keys))
+    return Sample(o_t, a_t, truth, is_first)
 
 
 def _check_record(world: World) -> None:

@@ -14,12 +14,13 @@ from ndigo.rewards.ndigo_sum import make_ndigo_sum, ndigo_sum_reward
 from ndigo.rewards.prediction_error import PREDICTION_ERROR
 from ndigo.rewards.prediction_gain import PREDICTION_GAIN
 from ndigo.rewards.random import RANDOM
-from ndigo.rewards.reward import IntrinsicReward, paid, pay_stored, table
+from ndigo.rewards.reward import IntrinsicReward, earned, mean_over_steps, paid, pay_stored, table, task_of
+from ndigo.rewards.task import TASK
 
 REWARDS: dict[str, IntrinsicReward] = {
     reward.name: reward
     for reward in (
-        *(RANDOM, PREDICTION_ERROR, PREDICTION_GAIN, ICM, *map(make_ndigo, (1, 2, 4, 5, 10)), make_ndigo_sum()),
+        *(RANDOM, PREDICTION_ERROR, PREDICTION_GAIN, ICM, *map(make_ndigo, (1, 2, 4, 5, 10)), make_ndigo_sum(), TASK),
         *(make_information_gain(), ideal(PREDICTION_ERROR), ideal(make_ndigo(4))),
     )
 }
@@ -56,15 +57,18 @@ def make_reward(name: str, *, trust: Collection[str] | None = None) -> Intrinsic
 __all__ = [
     "REWARDS",
     "IntrinsicReward",
+    "earned",
     "ideal",
     "make_information_gain",
     "make_ndigo",
     "make_ndigo_sum",
     "make_reward",
+    "mean_over_steps",
     "ndigo_reward",
     "ndigo_sum_reward",
     "paid",
     "pay_exactly",
     "pay_stored",
     "table",
+    "task_of",
 ]

@@ -17,8 +17,14 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.types import Paid, Seen, Window
+
+
+def task_of(window: Window) -> Float[Array, "T *B"]:
+    """What the world's own task paid; 0 where it has none."""
+    return jnp.zeros(window.a_t.shape) if window.task_t is None else window.task_t
 
 
 def mean_over_steps(x_t: Float[Array, "T *B"], window: Window) -> Float[Array, ""]:
@@ -85,13 +91,14 @@ class IntrinsicReward:
     reads_memory: tuple[tuple[int, float], ...] = ()
     trains_belief: bool = False  # True: the belief learns from Paid.loss and nothing is predicted
     acts_at_random: bool = False  # True: no policy is learned
+    pays_task: bool = False  # True: it pays what the world's own task does, and needs one
     needs_float32: bool = False  # True: paid by float32 models; bfloat16's rounding would drown a small difference
 
     @property
     def reads_table_alone(self) -> bool:
         """True where it may be paid on any table of losses: it has no networks, memory or stored pay of its own."""
         has_more = self.init is not _nothing or self.remember is not _nothing or self.on_episode is not None
-        return not (has_more or self.trains_belief)
+        return not (has_more or self.trains_belief or self.pays_task)
 
     def pay_steps(self, params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
         """What `pay` makes of the window's steps; between two episodes of a stream is none to be paid."""
@@ -105,3 +112,11 @@ class IntrinsicReward:
             r_tc=None if found.r_tc is None else jnp.where(is_step[..., None], found.r_tc, 0.0),
             is_known=found.is_known & is_step,
         )
+
+
+def earned(config: Config, paid: Paid, window: Window) -> tuple[Float[Array, "T *B"], Bool[Array, "T *B"]]:
+    """What the agent learns to earn, the weighted sum of curiosity's and the task's reward; and where it is known."""
+    if (config.curiosity_weight, config.task_weight) == (1, 0):
+        return paid.r_t, paid.is_known
+    r_t = config.curiosity_weight * paid.r_t + config.task_weight * task_of(window)
+    return r_t, paid.is_known if config.curiosity_weight else window.is_step

@@ -18,12 +18,16 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from ndigo.agent import QNetwork, actor_epsilons, draw_episode, time_first, window_starts
+from ndigo.agents.agent import Params
 from ndigo.config import Config
+from ndigo.evaluation.measure import Measured, measure
+from ndigo.evaluation.streams import measure_streams
 from ndigo.evaluation.true_cells import object_cells
 from ndigo.frames import Frame
 from ndigo.model import WorldModel
 from ndigo.networks import Core
 from ndigo.rewards import IntrinsicReward
+from ndigo.training.streams import make_streams
 from ndigo.types import Episode, Twins, Window
 from ndigo.worlds import World
 
@@ -138,4 +142,40 @@ def make_actors(config: Config, world: World, reward: IntrinsicReward, by: Twins
         explore=explore,
         be_greedy=lambda key, policy, model: run(key, policy, model, greedy),
         windows_per_round=config.actors * len(starts),
+    )
+
+
+@dataclass(frozen=True)
+class Collector:
+    """How one seed's actors fill the replay and are measured, in the precision of the networks they are given."""
+
+    start: Callable[[Array, Params], Any]  # key, params -> the actors before their first round; None: each is new
+    explore: Callable[[Array, Params, Any], tuple[Window, Any]]  # key, params, actors -> a round's windows, actors
+    measure: Callable[[Params, Array], Measured]  # params, key -> greedy episodes
+    windows_per_round: int
+    steps: int  # of each actor in a round
+
+
+def make_collector(config: Config, world: World, reward: IntrinsicReward, by: Twins) -> Collector:
+    """Whole episodes where all have one length, else streams that go on from round to round."""
+    if world.ends is None:
+        actors = make_actors(config, world, reward, by)
+        return Collector(
+            start=lambda key, params: None,
+            explore=lambda key, params, _: (actors.explore(key, params.agent, params.model), None),
+            measure=lambda params, key: measure(
+                world, params.probe, *actors.be_greedy(key, params.agent, params.model)
+            ),
+            windows_per_round=actors.windows_per_round,
+            steps=world.num_steps,
+        )
+    streams = make_streams(config, world, reward, by)
+    return Collector(
+        start=lambda key, params: streams.start(key, params.agent, params.model.core),
+        explore=lambda key, params, crowd: streams.explore(key, params.agent, params.model.core, crowd),
+        measure=lambda params, key: measure_streams(
+            world, reward, params, *streams.be_greedy(key, params.agent, params.model.core)
+        ),
+        windows_per_round=streams.windows_per_round,
+        steps=streams.windows_per_round // config.actors * config.window,
     )

@@ -20,6 +20,8 @@ def refuse_bad_numbers(numbers: Numbers, last_step: int) -> None:
     """Looks through a chunk's numbers [S, updates, ...], whose last update was `last_step`."""
     is_bad: dict[str, np.ndarray] = {}  # [S, updates]
     for field in dataclasses.fields(Numbers):  # declared in the order they are computed
+        if getattr(numbers, field.name) is None:
+            continue
         value = np.asarray(getattr(numbers, field.name), float)
         is_bad[field.name] = np.logical_not(np.isfinite(value.reshape(*value.shape[:2], -1)).all(axis=-1))
     anywhere = np.logical_or.reduce(list(is_bad.values()))

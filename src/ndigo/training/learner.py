@@ -29,7 +29,7 @@ from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.model import Probe, discovery_loss, init_world_model, make_likelihood
 from ndigo.networks import computed_by, lower
-from ndigo.rewards import IntrinsicReward
+from ndigo.rewards import IntrinsicReward, earned, mean_over_steps
 from ndigo.training.twins import twins
 from ndigo.types import Paid, Seen, Window
 from ndigo.worlds import World
@@ -57,6 +57,7 @@ class Numbers(eqx.Module):
     reward_gradient: Float[Array, ""]
     agent_gradient: Float[Array, ""]
     probe_gradient: Float[Array, ""]
+    task_reward: Float[Array, ""] | None = None  # a step's, before it is weighed; None where the world has no task
 
 
 @dataclass(frozen=True)
@@ -116,9 +117,8 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
             # Behind the barrier they are other frames: XLA would join the products of both networks' first layers
             # with them, and on the way back copy both gradients into one array for it.
             frames = eqx.tree_at(lambda w: w.o_t, window, lax.optimization_barrier(window.o_t))
-            agent_loss = q_loss(
-                params.agent, target, frames, paid.r_t, paid.is_known, gamma=config.gamma, lambda_=config.lambda_
-            )
+            r_t, is_known = earned(config, paid, window)
+            agent_loss = q_loss(params.agent, target, frames, r_t, is_known, gamma=config.gamma, lambda_=config.lambda_)
         probe_loss = jnp.zeros(0)
         if params.probe is not None:
             b_t, cells = (strided(config.probe_stride, offset, x_t) for x_t in (seen.b_t, window.cells))
@@ -129,6 +129,8 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
             "discovery_loss": probe_loss,
             **paid_numbers(seen, paid, len(world.channels)),
         }
+        if window.task_t is not None:
+            numbers["task_reward"] = mean_over_steps(window.task_t, window)
         return model_loss + paid.loss + agent_loss + probe_loss.sum(), lax.stop_gradient((numbers, paid))
 
     def update(key: Array, state: LearnerState, window: Window) -> tuple[LearnerState, Numbers]:

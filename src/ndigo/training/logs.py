@@ -22,7 +22,7 @@ class Log:
 def scalars(line: dict[str, Any], world: dict[str, Any]) -> dict[str, float]:
     """A line of metrics as named scalars: means over seeds, one per channel or object."""
     named = {name: float(line[name]) for name in ("world_steps", "transitions_per_second")}
-    for group in ("learning", "evaluation"):
+    for group in ("learning", "acting", "evaluation"):
         for name, per_seed in line.get(group, {}).items():
             mean = np.asarray(per_seed, float).mean(axis=0)
             if mean.ndim == 0:

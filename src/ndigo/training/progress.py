@@ -27,6 +27,10 @@ class StatusAndBar(Progress):
         yield from super().get_renderables()
 
 
+# What an evaluation tells of episodes that end by themselves: its name, in words, and digits after the point.
+SCALARS = (("coverage", "places", 1), ("task_return", "task return", 2), ("episode_steps", "steps", 0))
+
+
 class TrainingProgress:
     """Step, speed, reward split by channel, discovery loss, visits and the time left."""
 
@@ -82,6 +86,7 @@ class TrainingProgress:
         visits = _named(self.world["in_view"], mean["visits"], ".0f")
         loss = _named(self.world["objects"], mean["discovery_loss"], ".2f")
         parts = [f"visits: {visits}" if visits else "", f"discovery loss: {loss}" if loss else ""]
+        parts = [f"{words}: {mean[name]:.{digits}f}" for name, words, digits in SCALARS if name in mean] + parts
         return "   ".join(filter(None, parts)) or self._learning(line)
 
 

@@ -23,6 +23,7 @@ from rich.console import Console
 from ndigo import __version__
 from ndigo.config import Config
 from ndigo.errors import NdigoError
+from ndigo.evaluation.streams import seen_names
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint
 from ndigo.storage.agents import refuse_non_finite
@@ -30,11 +31,10 @@ from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.cost import refuse_too_large
 from ndigo.training.divergence import DivergedError, refuse_bad_numbers, refuse_bad_weights
-from ndigo.training.learner import Numbers
 from ndigo.training.logs import open_logs, scalars
 from ndigo.training.progress import TrainingProgress
-from ndigo.training.signals import stop_signals
-from ndigo.training.trainer import Trainer, TrainState, make_trainer, wait_for
+from ndigo.training.signals import stop_signals, wait_for
+from ndigo.training.trainer import Trainer, TrainState, make_trainer
 from ndigo.worlds import World
 
 
@@ -61,7 +61,7 @@ def settings_of(config: Config, world: World, reward: IntrinsicReward) -> dict[s
         "world": {
             "name": world.name,
             "channels": [channel.name for channel in world.channels],
-            "in_view": [channel.name for channel in world.channels if channel.kind == "one_hot"],  # visits count these
+            "in_view": seen_names(world),  # visits count these
             "objects": list(world.objects),  # discovery loss is of these
             "num_steps": world.num_steps,
         },
@@ -120,15 +120,15 @@ def continue_run(
             why = signals.first or ("finished" if step >= config.learner_steps else "time" if clock.is_over() else "")
             line = {
                 "step": step,
-                "world_steps": step // config.updates_per_round * config.actors * world.num_steps,
+                "world_steps": step // config.updates_per_round * trainer.steps_per_round,
                 "seconds": round(clock.seconds(), 3),
                 "transitions_per_second": round(
                     config.seeds * config.updates_per_chunk * config.batch * config.window / learning_seconds
                 ),
-                "learning": {
-                    f.name: getattr(numbers, f.name).mean(axis=1).tolist() for f in dataclasses.fields(Numbers)
-                },
+                "learning": means(numbers),
             }
+            if state.crowd is not None:
+                line["acting"] = finished_episodes(state.crowd)
             if why or step // config.updates_per_chunk % config.chunks_per_evaluation == 0:
                 line["evaluation"] = evaluate(trainer, state, config, step, signals.listen)
             folder.append(line)
@@ -189,4 +189,21 @@ def evaluate(
     key = jax.random.fold_in(jax.random.key(config.seed), step)
     result = trainer.measure(state.learner.params, key).evaluation
     wait_for(result, listen)
-    return {f.name: np.asarray(getattr(result, f.name)).mean(axis=1).tolist() for f in dataclasses.fields(result)}
+    return means(result)
+
+
+def means(record: Any) -> dict[str, Any]:
+    """Of each field that is there, by seed, the mean over its second axis."""
+    named = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    return {name: np.asarray(x).mean(axis=1).tolist() for name, x in named.items() if x is not None}
+
+
+def finished_episodes(crowd: Any) -> dict[str, Any]:
+    """By seed, what the exploring actors have finished since the run began: episodes, and their means."""
+    episodes, steps, returns = np.moveaxis(np.asarray(crowd.actors.finished, np.float64).sum(axis=1), -1, 0)
+    per_episode = 1 / np.maximum(episodes, 1)
+    return {
+        "episodes": episodes.tolist(),
+        "episode_steps": (steps * per_episode).tolist(),
+        "task_return": (returns * per_episode).tolist(),
+    }

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax
+
 from ndigo.errors import StoppedNow
 
+WAIT = 1e-3  # seconds between two looks whether the device is done
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MEANINGS = (
     "finishing this chunk, then saving ... (twice more: stop now, without this chunk)",
@@ -78,3 +82,14 @@ def stop_signals(tell: Callable[[str], None]) -> Iterator[StopSignals]:
         yield signals
     finally:
         restore()
+
+
+def nothing() -> None:
+    pass
+
+
+def wait_for(results: Any, listen: Callable[[], None] = nothing) -> None:
+    """Returns when the device has made them. One long wait inside JAX would hear no signal."""
+    while not all(x.is_ready() for x in jax.tree.leaves(results)):
+        time.sleep(WAIT)
+        listen()

@@ -22,7 +22,8 @@ from ndigo.storage import checkpoint
 from ndigo.storage.agents import load_agent, refuse_non_finite, save_agent
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.learner import make_learner
-from ndigo.training.trainer import make_trainer, wait_for
+from ndigo.training.signals import wait_for
+from ndigo.training.trainer import make_trainer
 from ndigo.training.twins import twins
 from ndigo.worlds import World
 

@@ -7,7 +7,6 @@ Acting and learning are compiled apart because a GPU's compiler serves each best
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,17 +21,16 @@ from jaxtyping import Array
 from ndigo.agent import Replay, Rows, make_replay
 from ndigo.agents.agent import Params
 from ndigo.config import Config
-from ndigo.evaluation.measure import Evaluation, Measured, measure
+from ndigo.evaluation.measure import Evaluation, Measured
 from ndigo.evaluation.tracking import Tracking
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
-from ndigo.training.acting import make_actors
+from ndigo.training.acting import make_collector
 from ndigo.training.learner import Learner, LearnerState, Numbers, has_probe, make_learner
+from ndigo.training.signals import nothing, wait_for
 from ndigo.training.twins import twins
 from ndigo.types import Window
 from ndigo.worlds import World
-
-WAIT = 1e-3  # seconds between two looks whether the device is done
 
 
 class TrainState(eqx.Module):
@@ -41,6 +39,7 @@ class TrainState(eqx.Module):
     learner: LearnerState
     rows: Rows
     key: Array
+    crowd: Any = None  # the actors where they were, in a world whose episodes end by themselves
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,7 @@ class Trainer:
     learner: Learner
     collect: Callable[[Array, Params], Window]  # key, params -> one round's episodes as rows for the replay
     sample: Callable[[Array, Rows], Window]  # key, rows -> a batch for one update
+    steps_per_round: int  # of all actors of one seed
 
 
 class RunRounds(Protocol):
@@ -65,13 +65,12 @@ class RunRounds(Protocol):
 
 def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Trainer:
     by = twins(config)
-    learner, actors = make_learner(config, world, reward), make_actors(config, world, reward, by)
+    learner, actors = make_learner(config, world, reward), make_collector(config, world, reward, by)
     num_rounds = max(config.replay_steps // config.window // actors.windows_per_round, 1)
     replay = make_replay(capacity=num_rounds * actors.windows_per_round, frame=world.frame)
 
-    def collect(key: Array, params: Params) -> Window:
-        params = lower(params, config.precision)
-        return actors.explore(key, params.agent, params.model)
+    def collect(key: Array, params: Params, crowd: Any = None) -> tuple[Window, Any]:
+        return actors.explore(key, lower(params, config.precision), crowd)
 
     def sample(key: Array, rows: Rows) -> Window:
         return replay.open(replay.pick(key, rows, config.batch))
@@ -79,18 +78,19 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
     def init(key: Array) -> TrainState:
         key_learner, key_run = jax.random.split(key)
         state = learner.init(key_learner)
-        example = jax.eval_shape(collect, key_run, state.params)
+        crowd = actors.start(jax.random.fold_in(key_run, 0), state.params)
+        example, _ = jax.eval_shape(collect, key_run, state.params, crowd)
         rows = replay.init(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), example))
-        return TrainState(learner=state, rows=rows, key=key_run)
+        return TrainState(learner=state, rows=rows, key=key_run, crowd=crowd)
 
-    def act(key: Array, params: Params, rows: Rows) -> tuple[Array, Array, Rows]:
-        """One round's episodes into the replay; (next key, key to learn with, rows)."""
+    def act(key: Array, params: Params, rows: Rows, crowd: Any) -> tuple[Array, Array, Rows, Any]:
+        """One round's episodes into the replay; (next key, key to learn with, rows, actors)."""
         key, key_collect, key_learn = jax.random.split(key, 3)
-        return key, key_learn, replay.add(rows, collect(key_collect, params))
+        windows, crowd = collect(key_collect, params, crowd)
+        return key, key_learn, replay.add(rows, windows), crowd
 
     def measure_greedy(params: Params, key: Array) -> Measured:
-        params = lower(params, config.precision)
-        return measure(world, params.probe, *actors.be_greedy(key, params.agent, params.model))
+        return actors.measure(lower(params, config.precision), key)
 
     def per_seed(key: Array) -> Array:
         # fold_in, not split: seed i's stream does not depend on how many seeds run.
@@ -100,7 +100,7 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         return by.compiled(function, name, (config, world), like, donate)
 
     learn, measured = make_learn(config, replay, learner), measured_like(world)
-    compiled_act = compiled("act", jax.vmap(act), lambda key, params, rows: (key, key, rows), donate=2)
+    compiled_act = compiled("act", jax.vmap(act), lambda key, params, rows, crowd: (key, key, rows, crowd), donate=2)
     compiled_learn = compiled("learn", learn, lambda state, rows, key: (state, a_leaf_each(Numbers)), donate=0)
     return Trainer(
         init=compiled("init", lambda key: jax.vmap(init)(per_seed(key)), None),
@@ -109,8 +109,9 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
             "measure", lambda params, key: jax.vmap(measure_greedy)(params, per_seed(key)), lambda *_: measured
         ),
         learner=learner,
-        collect=collect,
+        collect=lambda key, params: collect(key, params, actors.start(key, params))[0],
         sample=sample,
+        steps_per_round=config.actors * actors.steps,
     )
 
 
@@ -151,27 +152,16 @@ def in_rounds(act: Callable[..., Any], learn: Callable[..., Any]) -> RunRounds:
     def run_rounds(
         state: TrainState, num_rounds: int, listen: Callable[[], None] = nothing
     ) -> tuple[TrainState, Numbers]:
-        learner_state, rows, key, rounds = state.learner, state.rows, state.key, []
+        learner_state, rows, key, crowd, rounds = state.learner, state.rows, state.key, state.crowd, []
         for _ in range(num_rounds):  # the host is far ahead of the device
-            key, key_learn, rows = act(key, learner_state.params, rows)
+            key, key_learn, rows, crowd = act(key, learner_state.params, rows, crowd)
             learner_state, numbers = learn(learner_state, rows, key_learn)
             rounds.append(numbers)
         wait_for(rounds[-1], listen)
         joined = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *jax.device_get(rounds))
-        return TrainState(learner=learner_state, rows=rows, key=key), joined
+        return TrainState(learner=learner_state, rows=rows, key=key, crowd=crowd), joined
 
     return run_rounds
-
-
-def nothing() -> None:
-    pass
-
-
-def wait_for(results: Any, listen: Callable[[], None] = nothing) -> None:
-    """Returns when the device has made them. One long wait inside JAX would hear no signal."""
-    while not all(x.is_ready() for x in jax.tree.leaves(results)):
-        time.sleep(WAIT)
-        listen()
 
 
 def measured_like(world: World) -> Measured:
@@ -179,5 +169,6 @@ def measured_like(world: World) -> Measured:
 
 
 def a_leaf_each(record: type[eqx.Module]) -> Any:
-    """One of these with a leaf in each of its fields: the structure of a result."""
-    return record(**{field.name: 0 for field in dataclasses.fields(record)})
+    """One of these with a leaf in each of its fields but those that may be missing: the structure of a result."""
+    required = [field.name for field in dataclasses.fields(record) if field.default is dataclasses.MISSING]
+    return record(**dict.fromkeys(required, 0))

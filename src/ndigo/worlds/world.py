@@ -1,8 +1,11 @@
 """The `World` record: everything the rest of the library knows about a world.
 
 A world is written for one copy of itself, as pure functions that are safe under `jit`, `vmap` and
-`scan`. It pays no reward and never terminates: every episode is `num_steps` actions long, has the
+`scan`. Our own pay no reward and never terminate: every episode is `num_steps` actions long, has the
 observations o_0 ... o_{num_steps}, and ends by truncation.
+
+A world whose episodes end by themselves says so (`ends`). Its `step` need not know what comes after an end: the frame
+that ends an episode is observed, and then the world is `reset`.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ class World:
     shape: Any = ()  # of an observation: [V, V, C] of bits; of a join, a dictionary of shapes
     channels: tuple[Channel, ...] = ()
     actions: tuple[str, ...]  # their names; action 0 is the one "taken" before o_0
-    num_steps: int  # actions in an episode
+    num_steps: int  # actions in an episode; with `ends`, so many of one are measured and shown at most
     reset: Callable[[Any], Any]  # key -> state
     step: Callable[[Any, Any, Any], Any]  # key, state, a_t -> state
     observe: Callable[[Any], Any]  # state -> o_t, as the frame has it
@@ -41,6 +44,11 @@ class World:
     objects: tuple[str, ...] = ()  # names, in the order of Truth.objects
     map_shape: tuple[int, int] | None = None  # rows and columns that Truth's cells lie in
     grid: Grid | None = None  # the map behind it, for drawing and for other simulators
+    ends: Callable[[Any], tuple[Any, Any]] | None = None  # state -> is it its episode's last, and by termination
+    task_reward: Callable[[Any], Any] | None = None  # state -> what the step into it earned of the world's own task
+    place: Callable[[Any], Any] | None = None  # state -> numbers that tell where it is, to count places by
+    events: tuple[str, ...] = ()  # names of what is counted, such as achievements
+    happens: Callable[[Any], Any] | None = None  # state -> which events hold in it, bool [events]
 
     @property
     def num_actions(self) -> int:

@@ -1,0 +1,74 @@
+"""New episodes inside a loop over steps, made only for the actors that need one.
+
+Under `vmap` a choice computes both sides, and to make a world can take a hundred times as long as to step in it. So the
+actors whose episode is over are found in the whole batch, whatever axes it has, and their worlds made a few at a time:
+
+    while some actor still waits:  make `at_once` worlds, for the first that wait
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.custom_batching import custom_vmap
+from jaxtyping import Array, Bool
+
+SHARE = 16  # one world of so many is made at a time: at most a sixteenth of the work is in vain
+
+
+def begin_where(reset: Callable[[Array], Any], is_over: Bool[Array, ""], key: Array, state: Any) -> Any:
+    """`reset(key)` where the episode is over, else the state: for one actor, or under any number of `vmap`s."""
+    return _one(reset)(is_over, jax.random.key_data(key), state)
+
+
+def _one(reset: Callable[[Array], Any]) -> Callable[..., Any]:
+    @custom_vmap
+    def one(is_over: Array, words: Array, state: Any) -> Any:
+        many = jax.tree.map(lambda x: x[None], (is_over, words, state))
+        return jax.tree.map(lambda x: x[0], _many(reset)(*many))
+
+    @one.def_vmap
+    def over_actors(axis_size: int, is_batched: Any, *args: Any) -> Any:
+        return _many(reset)(*_with_axis(axis_size, is_batched, args)), jax.tree.map(lambda _: True, args[2])
+
+    return one
+
+
+def _many(reset: Callable[[Array], Any]) -> Callable[..., Any]:
+    """The same for N actors at once; one more axis makes N more of them."""
+
+    @custom_vmap
+    def many(is_over: Array, words: Array, state: Any) -> Any:
+        N = len(is_over)
+        at_once = max(N // SHARE, 1)
+
+        def some_wait(carry: Any) -> Array:
+            return carry[0].any()
+
+        def begin_some(carry: Any) -> Any:
+            waits, state = carry
+            who = jnp.nonzero(waits, size=at_once, fill_value=N)[0]  # N: nobody, and what is written there is dropped
+            made = jax.vmap(lambda w: reset(jax.random.wrap_key_data(w)))(words[jnp.minimum(who, N - 1)])
+            state = jax.tree.map(lambda x, new: x.at[who].set(new, mode="drop"), state, made)
+            return waits.at[who].set(False, mode="drop"), state
+
+        return lax.while_loop(some_wait, begin_some, (is_over, state))[1]
+
+    @many.def_vmap
+    def over_more(axis_size: int, is_batched: Any, *args: Any) -> Any:
+        whole = _with_axis(axis_size, is_batched, args)
+        flat = jax.tree.map(lambda x: lax.collapse(x, 0, 2), whole)
+        out = jax.tree.map(lambda x: x.reshape(axis_size, -1, *x.shape[1:]), _many(reset)(*flat))
+        return out, jax.tree.map(lambda _: True, args[2])
+
+    return many
+
+
+def _with_axis(axis_size: int, is_batched: Any, args: Any) -> Any:
+    return jax.tree.map(
+        lambda has, x: x if has else jnp.broadcast_to(x, (axis_size, *jnp.shape(x))), tuple(is_batched), args
+    )

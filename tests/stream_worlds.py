@@ -1,0 +1,94 @@
+"""Worlds whose episodes end by themselves, small enough that all they do is known."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ndigo.worlds import Channel, World
+
+NUM_BITS = 10  # of the episode's name
+
+
+class Count(eqx.Module):
+    t: Array
+    length: Array  # steps of this episode
+    name: Array  # of this episode, drawn
+    last_action: Array
+
+
+def counting(longest: int = 6) -> World:
+    """Every frame tells its step, its episode's length and name, and the action before it.
+
+    Lengths are 1 .. longest. An episode of even length terminates, one of odd length is cut. The task pays the step's
+    number for action 1.
+    """
+
+    def reset(key: Array) -> Count:
+        key_length, key_name = jax.random.split(key)
+        return Count(
+            t=jnp.int32(0),
+            length=jax.random.randint(key_length, (), 1, longest + 1),
+            name=jax.random.randint(key_name, (), 0, 2**NUM_BITS),
+            last_action=jnp.int32(0),
+        )
+
+    def observe(s: Count) -> Array:
+        numbers = [(s.t, 4), (s.length, 4), (s.name, NUM_BITS), (s.last_action, 2)]
+        return jnp.concatenate([(n >> jnp.arange(size)) & 1 for n, size in numbers]).astype(jnp.uint8)[None, None]
+
+    def ends(s: Count) -> tuple[Array, Array]:
+        return s.t >= s.length, (s.t >= s.length) & (s.length % 2 == 0)
+
+    return World(
+        name="counting",
+        shape=(1, 1, 10 + NUM_BITS),
+        channels=tuple(Channel(f"bit{i}", "binary") for i in range(10 + NUM_BITS)),
+        actions=("a", "b", "c"),
+        num_steps=longest,
+        reset=reset,
+        step=lambda key, s, a: Count(t=s.t + 1, length=s.length, name=s.name, last_action=jnp.asarray(a, jnp.int32)),
+        observe=observe,
+        ends=ends,
+        task_reward=lambda s: jnp.where(s.last_action == 1, s.t, 0).astype(jnp.float32),
+        place=lambda s: s.t,
+        events=("at two", "after b"),
+        happens=lambda s: jnp.stack([s.t == 2, (s.t > 0) & (s.last_action == 1)]),
+    )
+
+
+def read_count(o_t: Array) -> tuple[Array, ...]:
+    """Step, length, name and last action of each frame [..., 1, 1, C]."""
+    bits = jnp.asarray(o_t)[..., 0, 0, :].astype(jnp.int32)
+    cuts = [(0, 4), (4, 8), (8, 8 + NUM_BITS), (8 + NUM_BITS, 10 + NUM_BITS)]
+    return tuple((bits[..., i:j] << jnp.arange(j - i)).sum(axis=-1) for i, j in cuts)
+
+
+def corridor_to_goal(length: int = 5) -> World:
+    """Walk left and right from the left end; the right end pays 1 and terminates. Cut after four times its length."""
+
+    class State(eqx.Module):
+        cell: Array
+        t: Array
+
+    def step(key: Array, s: State, a: Array) -> State:
+        return State(cell=jnp.clip(s.cell + jnp.array([0, -1, 1])[a], 0, length - 1), t=s.t + 1)
+
+    def is_there(s: State) -> Array:
+        return s.cell == length - 1
+
+    return World(
+        name="corridor_to_goal",
+        shape=(1, 1, length),
+        channels=tuple(Channel(f"cell{i}", "binary") for i in range(length)),
+        actions=("stay", "left", "right"),
+        num_steps=4 * length,
+        reset=lambda key: State(cell=jnp.int32(0), t=jnp.int32(0)),
+        step=step,
+        observe=lambda s: (jnp.arange(length) == s.cell).astype(jnp.uint8)[None, None],
+        ends=lambda s: (is_there(s) | (s.t >= 4 * length), is_there(s)),
+        task_reward=lambda s: is_there(s).astype(jnp.float32),
+        place=lambda s: s.cell,
+    )

@@ -1,0 +1,170 @@
+"""Actors in a world whose episodes end by themselves: what they leave in the replay, and what they learn there."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from random_windows import random_window
+from stream_worlds import corridor_to_goal, counting, read_count
+
+from ndigo.config import preset
+from ndigo.rewards import make_reward
+from ndigo.rewards.reward import earned
+from ndigo.training.resets import begin_where
+from ndigo.training.trainer import make_trainer
+from ndigo.types import Paid
+
+T, ACTORS, WINDOWS, LONGEST = 5, 3, 6, 6
+TINY: dict[str, Any] = {
+    **dict.fromkeys(("belief_size", "num_features", "predictor_hidden", "head_hidden", "probe_hidden"), 8),
+    "num_filters": 2,
+    "num_ahead": 3,
+    "batch": 4,
+    "updates_per_round": 2,
+    "replay_steps": 2 * T * ACTORS * WINDOWS,
+}
+CONFIG = preset(
+    "cpu", window=T, actors=ACTORS, round_steps=T * WINDOWS + 3, evaluation_episodes=20, longest_stretch=4, **TINY
+)
+
+
+@cache
+def trained() -> Any:
+    """Two rounds of one seed, and greedy episodes after them."""
+    trainer = make_trainer(CONFIG, counting(LONGEST), make_reward("ndigo-1"))
+    state, _ = trainer.run_rounds(trainer.init(jax.random.key(0)), 2)
+    return jax.device_get((state, trainer.measure(state.learner.params, jax.random.key(1))))
+
+
+@cache
+def stored() -> tuple[Any, ...]:
+    """The rows in the order [round, actor, window], and step, length, name and last action of their frames."""
+    windows = jax.tree.map(lambda x: x[0], trained()[0].rows.windows)
+    frames = counting().frame.unpack(windows.o_t)
+    return windows, *(np.asarray(x) for x in read_count(frames))
+
+
+def test_each_slot_is_the_next_frame_of_its_episode_or_the_first_of_another():
+    windows, step, length, name, action = stored()
+    np.testing.assert_array_equal(windows.is_first, step == 0)
+    begins = windows.is_first[:, 1:]
+    assert begins.any()
+    assert not begins.all()
+    np.testing.assert_array_equal(step[:, :-1][begins], length[:, :-1][begins])  # the true last frame was seen
+    np.testing.assert_array_equal(step[:, 1:][~begins], step[:, :-1][~begins] + 1)
+    np.testing.assert_array_equal(name[:, 1:][~begins], name[:, :-1][~begins])
+    assert (name[:, 1:][begins] != name[:, :-1][begins]).any()
+    np.testing.assert_array_equal(windows.start, step[:, 0])
+    np.testing.assert_array_equal(windows.a_tm1, action)  # 0 before a first frame
+    np.testing.assert_array_equal(windows.a_t[~begins], action[:, 1:][~begins])
+
+
+def test_only_a_termination_is_discounted_and_the_task_pays_its_steps():
+    windows, step, length, _, action = stored()
+    is_end = (step[:, 1:] == length[:, 1:]) & (length[:, 1:] % 2 == 0)
+    np.testing.assert_array_equal(windows.discount_t, 1.0 - is_end)
+    np.testing.assert_array_equal(windows.task_t, np.where(action[:, 1:] == 1, step[:, 1:], 0))
+
+
+def test_an_actor_goes_on_where_it_was_from_window_to_window_and_round_to_round():
+    windows, step, _, name, _ = stored()
+    of_actor = np.arange(2 * ACTORS * WINDOWS).reshape(2, ACTORS, WINDOWS).swapaxes(0, 1).reshape(ACTORS, -1)
+    for rows in of_actor:
+        np.testing.assert_array_equal(step[rows[1:], 0], step[rows[:-1], -1])
+        np.testing.assert_array_equal(name[rows[1:], 0], name[rows[:-1], -1])
+        np.testing.assert_array_equal(windows.is_first[rows[1:], 0], windows.is_first[rows[:-1], -1])
+
+
+def test_stored_states_are_those_of_the_stream_so_far():
+    """In the first round one network saw all: the state before window w is that after the slots before it."""
+    windows, state = stored()[0], trained()[0]
+    trainer = make_trainer(CONFIG, counting(LONGEST), make_reward("ndigo-1"))
+    params = jax.tree.map(lambda x: x[0], jax.device_get(trainer.init(jax.random.key(0)).learner.params))
+    of_actor = slice(0, WINDOWS)
+
+    def stitched(x: np.ndarray) -> np.ndarray:
+        return np.concatenate(x[of_actor, :T])
+
+    frames = stitched(np.asarray(counting().frame.unpack(windows.o_t)))
+    for core, kept in ((params.model.core, windows.belief), (params.agent.core, windows.agent_state)):
+        h_t = core.unroll(
+            core.encoder(frames), stitched(windows.a_tm1).astype(int), jnp.zeros(8), stitched(windows.is_first)
+        )
+        for w in range(1, WINDOWS):
+            if not windows.is_first[w, 0]:
+                np.testing.assert_allclose(kept[w], h_t[w * T - 1], atol=1e-5)
+    assert state.crowd.b_tm1.shape == (1, ACTORS, 8)
+
+
+def test_what_the_actors_finished_adds_up_to_the_slots():
+    """Each finished episode of n steps took n + 1 slots; the last of each actor goes on."""
+    episodes, steps, _ = trained()[0].crowd.actors.finished[0].sum(axis=0)
+    going_on = trained()[0].crowd.actors.time[0].sum()
+    assert episodes + steps + going_on == 2 * ACTORS * WINDOWS * T
+    windows = stored()[0]
+    assert episodes == windows.is_first[:, 1:].sum()
+
+
+def test_one_episode_is_measured_to_its_own_end():
+    found = jax.tree.map(lambda x: x[0], trained()[1].evaluation)
+    steps = found.episode_steps
+    assert set(steps) <= set(range(1, LONGEST + 1))
+    assert len(set(steps)) > 2
+    np.testing.assert_array_equal(found.coverage, steps + 1)  # a place is a step, and o_0 counts
+    np.testing.assert_array_equal(found.frequency[:, 0], steps >= 2)
+    np.testing.assert_array_equal(found.first_visit[:, 0], np.where(steps >= 2, 2, LONGEST))
+    np.testing.assert_array_equal(found.visits[:, 0], steps >= 2)
+    highest = steps * (steps + 1) / 2
+    assert (found.task_return <= highest).all()
+    always = found.visits[:, 1] == steps  # action 1 at every step earns 1 + 2 + ... + n
+    np.testing.assert_array_equal(found.task_return[always], highest[always])
+
+
+def test_new_episodes_are_made_where_one_is_over_whatever_the_axes():
+    def reset(key):
+        return {"x": jax.random.uniform(key, (2,)), "key": key}
+
+    keys = jax.random.split(jax.random.key(0), (3, 20))
+    is_over = jax.random.bernoulli(jax.random.key(1), 0.3, (3, 20))
+    state = {"x": jnp.zeros((3, 20, 2)), "key": jax.random.split(jax.random.key(2), (3, 20))}
+
+    def one(is_over, key, state):
+        return begin_where(reset, is_over, key, state)
+
+    made = jax.jit(jax.vmap(jax.vmap(one)))(is_over, keys, state)
+    expected = jax.vmap(jax.vmap(reset))(keys)
+    np.testing.assert_array_equal(made["x"], jnp.where(is_over[..., None], expected["x"], 0))
+    np.testing.assert_array_equal(
+        jax.random.key_data(made["key"]),
+        jnp.where(is_over[..., None], jax.random.key_data(expected["key"]), jax.random.key_data(state["key"])),
+    )
+
+
+def test_task_reward_alone_is_learned_in_seconds():
+    small = TINY | {"batch": 16, "updates_per_round": 20, "replay_steps": 4000, "agent_rate": 5e-3, "target_period": 20}
+    acting: Any = {"window": 10, "actors": 8, "round_steps": 20, "evaluation_episodes": 4, "longest_stretch": 2}
+    config = preset("cpu", gamma=0.9, reward="task", **acting, **small)
+    trainer = make_trainer(config, corridor_to_goal(), make_reward("task"))
+    state, _ = trainer.run_rounds(trainer.init(jax.random.key(0)), 15)
+    found = trainer.measure(state.learner.params, jax.random.key(1)).evaluation
+    np.testing.assert_array_equal(found.task_return, 1)
+    np.testing.assert_array_equal(found.episode_steps, 4)  # the shortest way
+
+
+def test_curiosity_and_task_are_summed_by_their_weights():
+    """Where curiosity is not known its step is left out, unless it has no weight."""
+    window = dataclasses.replace(random_window(jax.random.key(0), T=3), task_t=jnp.array([1.0, 0.0, 10.0]))
+    paid = Paid(jnp.array([5.0, 7.0, 9.0]), None, jnp.array([False, True, True]), jnp.float32(0))
+
+    def both(curiosity: float, task: float) -> tuple[list[float], list[bool]]:
+        r_t, is_known = earned(preset("cpu", curiosity_weight=curiosity, task_weight=task), paid, window)
+        return r_t.tolist(), is_known.tolist()
+
+    assert both(1.0, 0.0) == ([5, 7, 9], [False, True, True])
+    assert both(0.5, 2.0) == ([4.5, 3.5, 24.5], [False, True, True])
+    assert both(0.0, 1.0) == ([1, 0, 10], [True, True, True])
