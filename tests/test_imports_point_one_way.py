@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fast": BASE | SIBLINGS | {"evaluation", "storage"},
     "training": TRAINED,
     "bench": TRAINED,
-    "paper": TRAINED | {"report"},
+    "paper": TRAINED | {"interop", "report"},
     "interop": BASE | {"worlds", "paper"},
     "curiosity": BASE | {"model", "rewards", "training", "storage"},
     "viewer": LOOKED_AT | {"terminal", "report", "watching"},

@@ -18,6 +18,11 @@ from ndigo.errors import NdigoError, UserCodeError, running
 T = TypeVar("T")
 
 
+def is_module(name: str) -> bool:
+    """Whether a name leads into a module of the user's, as MODULE:NAME; SUITE::ID does not."""
+    return ":" in name and "::" not in name
+
+
 def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | None = None) -> T:
     """The record `spec` names, or what the function it names returns; modules of the working folder count.
 

@@ -19,6 +19,7 @@ from rich.table import Table
 from ndigo.api import Run, as_reward, as_world, create_run, default_preset, open_run, resume
 from ndigo.config import PRESETS, Config, check_minutes
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.from_module import is_module
 from ndigo.gate import check_records
 from ndigo.paper.experiments import find_world
 from ndigo.rewards import make_reward
@@ -183,7 +184,7 @@ def _closing(run: Run) -> int:
         print(f"finished at step {step:,}; see ndigo report {run.path}")
         return 0
     reason = "its minutes are over" if why == "time" else why
-    modules = dict.fromkeys(name.partition(":")[0] for name in (run.config.world, run.config.reward) if ":" in name)
+    modules = dict.fromkeys(name.partition(":")[0] for name in (run.config.world, run.config.reward) if is_module(name))
     trust = "".join(f" --trust {module.removeprefix('ideal-')}" for module in modules)
     print(f"stopped at step {step:,} ({reason}) and saved; continue with ndigo train --resume {run.path}{trust}")
     return 0 if why == "time" else 128 + signal.Signals[why]
@@ -204,7 +205,8 @@ def _sizes(config: Config) -> dict[str, int]:
     """What the settings come to: parameters and world steps per seed, bytes, learner steps."""
     world, reward = as_world(config.world), as_reward(config.reward)
     check_records(config, world, reward)
-    state = jax.eval_shape(make_trainer(config, world, reward).init, jax.random.key(0))
+    trainer = make_trainer(config, world, reward)
+    state = jax.eval_shape(trainer.init, jax.random.key(0))
     params = state.learner.params
     parameters = {
         f"parameters of {name}, a seed": _count(getattr(params, name)) // config.seeds
@@ -214,7 +216,7 @@ def _sizes(config: Config) -> dict[str, int]:
     return parameters | {
         "replay": num_bytes(state.rows),
         "checkpoint": num_bytes(state),
-        "world steps, a seed": rounds * config.actors * world.num_steps,
+        "world steps, a seed": rounds * trainer.steps_per_round,
         "learner steps between checkpoints": config.updates_per_chunk,
     }
 

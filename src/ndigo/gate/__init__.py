@@ -7,7 +7,9 @@ that does not add up) would train, and could look perfect. Registered worlds and
 from __future__ import annotations
 
 from ndigo.config import Config
+from ndigo.from_module import is_module
 from ndigo.gate.reward import check_reward
+from ndigo.gate.streams import refuse_missing_task
 from ndigo.gate.world import check_world
 from ndigo.rewards import IntrinsicReward
 from ndigo.worlds import World
@@ -17,13 +19,14 @@ def check_records(config: Config, world: World, reward: IntrinsicReward) -> None
     """Tries the records that the settings do not name as ours."""
     if is_own(config.world):
         check_world(world)
+    refuse_missing_task(config, world, reward)
     if is_own(config.reward):
         check_reward(reward, world, config)
 
 
 def is_own(name: str) -> bool:
     """True for the user's own: MODULE:NAME, or <NAME> for a record made in Python."""
-    return ":" in name or name.startswith("<")
+    return is_module(name) or name.startswith("<")
 
 
 __all__ = ["check_records", "check_reward", "check_world", "is_own"]

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.from_module import from_module
+from ndigo.interop.suites import MARK, suite_world
 from ndigo.paper.experiment import EXPERIMENTS, Experiment, Row, experiment_of, find_experiment, register
 from ndigo.paper.experiments import exp1, exp2, exp3, exp4, exp5
 from ndigo.worlds import WORLDS, World, make_world
@@ -13,11 +14,13 @@ for module in (exp1, exp2, exp3, exp4, exp5):
 
 
 def find_world(name: str, *, trust: Collection[str] | None = None, **options) -> World:
-    """The world of that name, of the experiment of that name, or your own as MODULE:NAME.
+    """The world of that name, of the experiment of that name, your own as MODULE:NAME, or a suite's as SUITE::ID.
 
     Options are those of `make_world`; a world of your own comes as its module makes it. Where a file gave the name,
     `trust` is the modules that it may name.
     """
+    if MARK in name:
+        return suite_world(name)
     if ":" in name:
         return from_module(name, "world", World, trust)
     if name.startswith("<"):

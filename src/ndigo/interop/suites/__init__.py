@@ -1,0 +1,33 @@
+"""Other people's worlds, as SUITE::ID or from Python: `from_gymnax`, `from_navix`, `from_xminigrid`, `from_craftax`.
+
+Each suite is one file, whose `by_name` makes a world of an id, and an extra to install.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from ndigo.errors import NdigoError, unknown_name
+from ndigo.interop.suites.craftax import from_craftax
+from ndigo.interop.suites.gymnax import from_gymnax
+from ndigo.interop.suites.navix import from_navix
+from ndigo.interop.suites.xminigrid import from_xminigrid
+from ndigo.worlds import World
+
+SUITES = ("craftax", "gymnax", "navix", "xminigrid")
+MARK = "::"
+
+
+def suite_world(name: str) -> World:
+    """The world that SUITE::ID names."""
+    suite, _, id_ = name.partition(MARK)
+    if suite not in SUITES:
+        raise unknown_name("suite", suite, SUITES)
+    try:
+        package = importlib.import_module(suite)
+    except ImportError as error:
+        raise NdigoError(f"world {name}: {suite} is not installed ({error}): pip install 'ndigo[{suite}]'") from None
+    return importlib.import_module(f"{__name__}.{suite}").by_name(package, id_)
+
+
+__all__ = ["MARK", "SUITES", "from_craftax", "from_gymnax", "from_navix", "from_xminigrid", "suite_world"]

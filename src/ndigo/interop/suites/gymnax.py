@@ -1,0 +1,59 @@
+"""gymnax (at least 1.0): MinAtar, bsuite, classic control, and your own of its interface.
+
+Its `step` begins the next episode in the step that ends one, and tells the last frame beside it. Asked for here is
+`step_env`, which does not, and `is_truncated`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+
+from ndigo.errors import unknown_name
+from ndigo.frames import Frame
+from ndigo.interop.suites.spaces import frame_of
+from ndigo.interop.suites.stepped import require_discrete, world_of_steps
+from ndigo.worlds import World
+
+
+def from_gymnax(
+    env: Any,
+    params: Any = None,
+    *,
+    name: str | None = None,
+    frame: Frame | None = None,
+    read: Callable[[Any], Any] | None = None,
+    place: Callable[[Any], Any] | None = None,
+) -> World:
+    """The world of a gymnax environment; `read` turns its observations into `frame`'s, `place` reads its states."""
+    name, params = str(name or env.name), env.default_params if params is None else params
+    num_actions = require_discrete(name, env.action_space(params))
+    if frame is None:
+        frame, read = frame_of(name, env.observation_space(params))
+
+    def reset(key: Any) -> tuple[Any, Any]:
+        observation, state = env.reset_env(key, params)
+        return state, observation
+
+    def step(key: Any, state: Any, a_t: Any) -> tuple[Any, ...]:
+        observation, state, reward, terminated, _ = env.step_env(key, state, a_t, params)
+        return state, observation, reward, terminated | env.is_truncated(state, params), terminated
+
+    return world_of_steps(
+        name,
+        frame=frame,
+        read=read or jnp.asarray,
+        num_actions=num_actions,
+        num_steps=int(params.max_steps_in_episode),
+        reset=reset,
+        step=step,
+        place=place,
+    )
+
+
+def by_name(gymnax: Any, id_: str) -> World:
+    if id_ not in gymnax.registered_envs:
+        raise unknown_name("gymnax environment", id_, gymnax.registered_envs)
+    return from_gymnax(*gymnax.make(id_), name=f"gymnax::{id_}")

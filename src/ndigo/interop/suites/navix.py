@@ -1,0 +1,74 @@
+"""NAVIX: MiniGrid's worlds in JAX.
+
+Its `step` begins the next episode in the step after the one that ends one, and that step's action is lost. Asked for
+here is `_step`, which does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+
+from ndigo import frames
+from ndigo.errors import NdigoError, unknown_name
+from ndigo.frames import Frame
+from ndigo.interop.suites.stepped import GOAL, require_discrete, world_of_steps
+from ndigo.worlds import World
+
+VALUES = (11, 7, 4)  # entities, colours and "no colour" (255, read as 6), states
+NAMES = ("entity", "colour", "state")
+
+
+def from_navix(
+    env: Any,
+    *,
+    name: str | None = None,
+    frame: Frame | None = None,
+    read: Callable[[Any], Any] | None = None,
+    place: Callable[[Any], Any] | None = None,
+) -> World:
+    """The world of a NAVIX environment with symbolic observations, or with a `frame` for any other."""
+    name = name or type(env).__name__
+    num_actions = require_discrete(name, env.action_space)
+    if frame is None:
+        shape = tuple(env.observation_space.shape)
+        if len(shape) != 3 or shape[2] != len(VALUES) or shape[0] > 64:
+            raise NdigoError(f"world {name}: its observations {shape} are not symbolic ones: hand over a frame")
+        frame, read = frames.tiles(VALUES, shape[0], shape[1], names=NAMES), read_tiles
+
+    def reset(key: Any) -> tuple[Any, Any]:
+        timestep = env.reset(key)
+        return timestep, timestep.observation
+
+    def step(key: Any, timestep: Any, a_t: Any) -> tuple[Any, ...]:
+        after = env._step(timestep, a_t)
+        return after, after.observation, after.reward, after.step_type > 0, after.step_type == 2
+
+    return world_of_steps(
+        name,
+        frame=frame,
+        read=read or jnp.asarray,
+        num_actions=num_actions,
+        num_steps=int(env.max_steps),
+        reset=reset,
+        step=step,
+        place=place or player_place,
+        events=GOAL,
+    )
+
+
+def read_tiles(observation: Any) -> Any:
+    return jnp.minimum(observation, jnp.array(VALUES, jnp.uint8) - 1).astype(jnp.uint8)
+
+
+def player_place(timestep: Any) -> Any:
+    player = timestep.state.get_player()
+    return player.position, player.direction
+
+
+def by_name(navix: Any, id_: str) -> World:
+    if id_ not in navix.registry():
+        raise unknown_name("NAVIX environment", id_, navix.registry())
+    return from_navix(navix.make(id_), name=f"navix::{id_}")

@@ -1,0 +1,187 @@
+"""One counting environment in every way that suites begin a new episode: through its adapter each is the same stream.
+
+same step   gymnax: `step` returns the next episode's first frame, and the last one beside it
+next step   NAVIX: the call after the last frame begins anew, and its action is lost
+none        Craftax: nothing begins by itself
+dm_env      XLand-MiniGrid: time steps that are first, mid or last, with a discount
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jaxtyping import Array
+from stream_worlds import counting
+
+from ndigo.errors import NdigoError
+from ndigo.gate.shapes import once
+from ndigo.interop.suites import SUITES, from_gymnax, from_navix, from_xminigrid, suite_world
+from ndigo.interop.suites.spaces import frame_of
+from ndigo.interop.suites.stepped import world_of_steps
+from ndigo.training.streams import Slots, new_actor, play_slots
+from ndigo.worlds import World
+
+LONGEST, SLOTS = 5, 60
+WORLD = counting(LONGEST)
+ends: Any = WORLD.ends
+task_reward: Any = WORLD.task_reward
+ACTIONS = SimpleNamespace(n=3, shape=())
+
+
+class SameStep:
+    """gymnax's interface."""
+
+    name, default_params = "same step", SimpleNamespace(max_steps_in_episode=LONGEST)
+
+    def action_space(self, params: Any) -> Any:
+        return ACTIONS
+
+    def observation_space(self, params: Any) -> Any:
+        return SimpleNamespace(low=0, high=1, shape=WORLD.shape)
+
+    def reset_env(self, key: Array, params: Any) -> tuple[Array, Any]:
+        state = WORLD.reset(key)
+        return WORLD.observe(state), state
+
+    def step_env(self, key: Array, state: Any, a: Array, params: Any) -> tuple[Any, ...]:
+        state = WORLD.step(key, state, a)
+        return WORLD.observe(state), state, task_reward(state), ends(state)[1], {}
+
+    def is_truncated(self, state: Any, params: Any) -> Array:
+        return ends(state)[0] & ~ends(state)[1]
+
+    def step(self, *args: Any) -> Any:
+        raise AssertionError("it would hide the last frame")
+
+
+class TimeStep(eqx.Module):
+    state: Any
+    observation: Array
+    reward: Array
+    step_type: Array
+    discount: Array
+
+    def last(self) -> Array:
+        return self.step_type == 2
+
+
+def time_step(state: Any, step_type: Any) -> TimeStep:
+    is_terminal = ends(state)[1]
+    return TimeStep(state, WORLD.observe(state), task_reward(state), jnp.int32(step_type), 1.0 - is_terminal)
+
+
+class NextStep:
+    """NAVIX's interface: 0 goes on, 1 is cut, 2 terminates."""
+
+    action_space, observation_space, max_steps = ACTIONS, SimpleNamespace(shape=WORLD.shape), LONGEST
+
+    def reset(self, key: Array) -> TimeStep:
+        return time_step(WORLD.reset(key), 0)
+
+    def _step(self, before: TimeStep, a: Array) -> TimeStep:
+        state = WORLD.step(None, before.state, a)
+        is_last, is_terminal = ends(state)
+        return time_step(state, jnp.where(is_terminal, 2, jnp.where(is_last, 1, 0)))
+
+    def step(self, *args: Any) -> Any:
+        raise AssertionError("it would eat an action")
+
+
+class DmEnv:
+    """XLand-MiniGrid's interface: 0 is first, 1 mid, 2 last."""
+
+    def num_actions(self, params: Any) -> int:
+        return 3
+
+    def reset(self, params: Any, key: Array) -> TimeStep:
+        return time_step(WORLD.reset(key), 0)
+
+    def step(self, params: Any, before: TimeStep, a: Array) -> TimeStep:
+        state = WORLD.step(None, before.state, a)
+        return time_step(state, jnp.where(ends(state)[0], 2, 1))
+
+
+def bare() -> World:
+    def reset(key: Array) -> tuple[Any, Array]:
+        state = WORLD.reset(key)
+        return state, WORLD.observe(state)
+
+    def step(key: Array, state: Any, a: Array) -> tuple[Any, ...]:
+        state = WORLD.step(key, state, a)
+        return state, WORLD.observe(state), task_reward(state), *ends(state)
+
+    sizes: Any = {"num_actions": 3, "num_steps": LONGEST}
+    return world_of_steps("none", frame=WORLD.frame, read=lambda o: o, reset=reset, step=step, **sizes)
+
+
+OWN: Any = {"frame": WORLD.frame, "read": lambda o: o, "place": lambda s: s.state.t}
+DIALECTS = {
+    "same step": lambda: from_gymnax(SameStep()),
+    "next step": lambda: from_navix(NextStep(), **OWN),
+    "none": bare,
+    "dm_env": lambda: from_xminigrid(DmEnv(), SimpleNamespace(max_steps=LONGEST), **OWN),
+}
+
+
+class ByTheStep(eqx.Module):
+    """A policy whose actions depend on the frame and on the action before it."""
+
+    size: int = eqx.field(static=True, default=2)
+
+    def step(self, o_t: Array, a_tm1: Array, h_tm1: Array) -> tuple[Array, Array]:
+        best = (o_t[0, 0, :4].sum() + o_t[0, 0, 8] + a_tm1) % 3
+        return h_tm1 + 1, (jnp.arange(3) == best).astype(jnp.float32)
+
+
+@cache
+def stream_of(make: Any) -> Slots:
+    world = make()
+
+    def play(key: Array) -> Slots:
+        actor = new_actor(world, key, 2)
+        return play_slots(world, ByTheStep(), key, actor, jnp.float32(0.2), SLOTS, longest=3)[1]
+
+    return jax.device_get(once(play)(jax.random.key(3)))
+
+
+def ours() -> World:
+    return WORLD
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_each_dialect_yields_the_same_stream(name):
+    expected = stream_of(ours)
+    assert expected.is_first.sum() > 5
+    assert 0 < expected.is_terminal.sum() < expected.is_first.sum()
+    assert expected.task_t.any()
+    for one, two in zip(jax.tree.leaves(stream_of(DIALECTS[name])), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_an_unknown_suite_is_named_with_the_nearest():
+    with pytest.raises(NdigoError, match=r"unknown suite 'gymnx'; known: .*\(nearest: gymnax\)"):
+        suite_world("gymnx::Breakout-MinAtar")
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_suite_that_is_not_installed_names_its_extra(suite, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, suite, None)
+    with pytest.raises(NdigoError, match=rf"{suite} is not installed .*pip install 'ndigo\[{suite}\]'"):
+        suite_world(f"{suite}::any")
+
+
+def test_continuous_actions_and_observations_that_fit_no_frame_are_refused():
+    env = SameStep()
+    env.action_space = lambda params: SimpleNamespace(low=-1, high=1, shape=(2,))
+    with pytest.raises(NdigoError, match="expected a Discrete space"):
+        from_gymnax(env)
+    wide = SimpleNamespace(low=-np.inf, high=np.inf, shape=(4,))
+    with pytest.raises(NdigoError, match="fit no frame"):
+        frame_of("cart pole", wide)
