@@ -1,0 +1,54 @@
+"""docs/extending.md: what its snippets make passes the gate, and is what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tiny_runs import TINY
+
+import ndigo
+from ndigo.gate import check_reward, check_world
+from ndigo.model import PREDICTORS
+from ndigo.paper.experiment import EXPERIMENTS
+
+TINY_PLAIN: dict[str, Any] = {name: value for name, value in TINY.items() if name != "preset"} | {"plain": True}
+
+
+def test_worlds_and_rewards_pass_the_gate_with_predictor_and_likelihood(made):
+    check_world(made["guarded"])
+    config = ndigo.Config(**TINY_PLAIN, predictor="linear", likelihood="unsure")
+    for name in ("scaled", "restless"):
+        check_reward(made[name], made["guarded"], config)
+    assert made["world"].objects == ("lamp",)
+    assert EXPERIMENTS["noise_again"].world.objects == ("fixed", "noise")
+
+
+def test_the_predictor_predicts_what_a_loop_over_steps_and_streams_does(made):
+    rng = np.random.default_rng(0)
+    T, B, K, D, A = 3, 2, 4, 5, 3
+    predictor: Any = PREDICTORS["linear"](jax.random.key(0), D=D, A=A, K=K, num_hidden=1, num_outputs=6)
+    by_action = rng.normal(size=(A, D, D))
+    predictor = type(predictor)(jnp.asarray(by_action, jnp.float32), predictor.decoder)
+    b_t, a_kt = rng.normal(size=(T, B, D)), rng.integers(A, size=(K, T, B))
+    logits = predictor.ahead(jnp.asarray(b_t, jnp.float32), jnp.asarray(a_kt), lambda logits, _: logits, None)
+    for t in range(T):
+        for i in range(B):
+            h = b_t[t, i]
+            for k in range(K):
+                h = h @ by_action[a_kt[k, t, i]]
+                expected = h @ np.asarray(predictor.decoder, float)
+                np.testing.assert_allclose(logits[k, t, i], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_likelihoods_chances_of_all_frames_sum_to_one(made):
+    """In a frame of two cells and one channel: four frames."""
+    likelihood = made["Unsure"]((1, 2, 1))
+    logits = jnp.array([0.3, -9.0])
+    every = jnp.array([[a, b] for a in (0, 1) for b in (0, 1)], jnp.uint8).reshape(4, 1, 2, 1)
+    nats = jax.vmap(lambda o_t: likelihood.nats(logits, likelihood.target(o_t)))(every)
+    assert nats.shape == (4, 1)
+    np.testing.assert_allclose(np.exp(-np.asarray(nats)).sum(), 1, rtol=1e-5)
+    assert float(nats.max()) < -2 * np.log(0.005)
