@@ -22,6 +22,7 @@ import numpy as np
 from ndigo.api import load_trained
 from ndigo.oracle.exactness import steps_to
 from ndigo.oracle.filter import tables_of
+from ndigo.palette import OBJECTS, dash_of, hexadecimal
 from ndigo.paper.experiments import find_world
 from ndigo.paper.plan import listed
 from ndigo.watching.recording import record_numbered
@@ -95,8 +96,9 @@ def draw(runs: list[dict[str, Any]], path: Path) -> None:
     paid = np.array([line["learning"]["reward_c"] for line in lines])[..., world["channels"].index("walls")]
     figure, axes = plt.subplots(2, seen.shape[1], figsize=(12, 4), layout="constrained", sharex=True, sharey="row")
     for seed, (above, below) in enumerate(axes.T):
-        for name, room in ROOMS.items():
-            above.plot(steps, seen[:, seed, world["objects"].index(name)], label=room)
+        for nth, (name, room) in enumerate(ROOMS.items()):
+            line = {"color": hexadecimal(OBJECTS[nth]), "linestyle": dash_of(nth)}
+            above.plot(steps, seen[:, seed, world["objects"].index(name)], label=room, **line)
         below.plot(steps, paid[:, seed], color="#555555")
         above.set_title(f"seed {seed}", fontsize=9)
         below.set_xlabel("learner steps")
