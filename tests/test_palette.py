@@ -73,7 +73,9 @@ def test_two_objects_of_a_world_differ_to_all_eyes_or_in_dash_and_letter(name):
         assert least_difference(one.colour, other.colour) >= 10 or differ_in_form
 
 
-@pytest.mark.parametrize("colour", [*(line.colour for line in (*REWARDS.values(), *OTHERS)), *map(hexadecimal, OBJECTS)])
+@pytest.mark.parametrize(
+    "colour", [*(line.colour for line in (*REWARDS.values(), *OTHERS)), *map(hexadecimal, OBJECTS)]
+)
 def test_a_name_in_its_lines_colour_can_be_read_on_white(colour):
     """By the luminance of this file's own conversion, WCAG 2's ratio; a colour that can be read stays as it is."""
 

@@ -74,7 +74,7 @@ def printed(experiment: Experiment, reward: str, what: str) -> float | None:
 
 def along(run: Measured, experiment: Experiment) -> Figure:
     """Discovery loss and share of episodes with the object in view, along training: seeds thin, their mean thick."""
-    colours = {o.name: hexadecimal(c) for o, c in _with_colours(experiment)}
+    colours = _colours(experiment)
     with rc_context(STYLE):
         figure = Figure(figsize=(PAGE, 2.2), layout="constrained")
         loss, seen = figure.subplots(1, 2)
@@ -95,9 +95,11 @@ def along(run: Measured, experiment: Experiment) -> Figure:
     return figure
 
 
-def _with_colours(experiment: Experiment):
-    objects = experiment.world.grid.objects
-    return zip(objects, object_colours([o.kind for o in objects]), strict=True)
+def _colours(experiment: Experiment) -> dict[str, str]:
+    grid = experiment.world.grid
+    assert grid is not None
+    colours = object_colours([o.kind for o in grid.objects])
+    return {o.name: hexadecimal(colour) for o, colour in zip(grid.objects, colours, strict=True)}
 
 
 def _lines(axis: Axes, steps: np.ndarray, values: np.ndarray, colour: str, nth: int) -> None:
@@ -110,21 +112,20 @@ def pay_by_horizon() -> Figure:
     """What Experiment 4's objects pay, by definition, to one that seeks each."""
     told = json.loads(PAY.read_text())["horizons"]
     horizons = sorted(map(int, told))
-    colours = {o.name: hexadecimal(c) for o, c in _with_colours(EXPERIMENTS["exp4"])}
+    colours = _colours(EXPERIMENTS["exp4"])
     with rc_context(STYLE):
         figure = Figure(figsize=(COLUMN, 0.7 * COLUMN), layout="constrained")
         axis = figure.subplots()
-        ends = []
         for nth, (name, colour) in enumerate(colours.items()):
             mean, low, high = np.array([told[str(h)][name] for h in horizons]).T
             axis.plot(horizons, mean, color=colour, linestyle=dash_of(nth), marker="os"[nth], markersize=4)
             axis.fill_between(horizons, low, high, color=colour, alpha=0.2, linewidth=0)
-            ends.append((float(np.log10(mean[-1])), name, colour))
+            at = (1.02, float(mean[-1]))
+            axis.annotate(name, at, xycoords=("axes fraction", "data"), va="center", color=colour)
         axis.set(yscale="log", xlabel="horizon H", ylabel="pay by definition (nats)", xticks=horizons)
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        axis.set_yticks([2, 3, 5, 10, 20, 30], ["2", "3", "5", "10", "20", "30"])
+        axis.minorticks_off()
         plain(axis)
-        for height, name, colour in ends:
-            axis.annotate(name, (1.02, 10**height), xycoords=("axes fraction", "data"), va="center", color=colour)
     return figure
 
 

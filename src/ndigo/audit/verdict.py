@@ -66,8 +66,8 @@ def _knowledge(known: tuple[Known, ...]) -> list[str]:
             told.append(f"It hardly ever sees {line.name}, so there is little to know of it.")
         else:
             told.append(
-                f"Of the place of {line.name} the probe reads {line.probe_loss.mean:.2f} nats per step short of certain, "
-                f"where {floor} is the least that its frames allow: {line.lost.mean:.2f} were seen and are not known."
+                f"Of the place of {line.name} the probe reads {line.probe_loss.mean:.2f} nats per step short of "
+                f"certain, where {floor} is the least that its frames allow: {line.lost.mean:.2f} were seen and are not known."
             )
     return told
 

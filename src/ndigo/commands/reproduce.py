@@ -172,7 +172,8 @@ def _cost(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> str:
     free = shutil.disk_usage(where).free
     text = [
         f"{job.row.name}: {config.seeds} seeds, {config.learner_steps:,} learner steps, "
-        f"{rounds * config.actors * world.num_steps:,} world steps per seed, then {plan.EPISODES} greedy episodes per seed",
+        f"{rounds * config.actors * world.num_steps:,} world steps per seed, then {plan.EPISODES} greedy "
+        "episodes per seed",
         f"  in {job.path}" + (f", from step {done:,} on" if done else ""),
         f"  {estimate}",
         f"  up to {disk / 1e9:,.2f} GB of disk while it runs ({free / 1e9:,.0f} GB free)",
@@ -252,9 +253,7 @@ def _states(args: Arguments, shipped: dict[Row, RowFolder]) -> list[dict[str, An
             state = f"not the recipe: {departs if len(others) < 3 else f'{len(others)} settings differ'}"
         else:
             state = "missing"
-        states.append(
-            {"row": row.name, "state": state, "minutes": minutes, "device": device, "departures": departs}
-        )
+        states.append({"row": row.name, "state": state, "minutes": minutes, "device": device, "departures": departs})
     return states
 
 
