@@ -67,7 +67,8 @@ def _knowledge(known: tuple[Known, ...]) -> list[str]:
         else:
             told.append(
                 f"Of the place of {line.name} the probe reads {line.probe_loss.mean:.2f} nats per step short of "
-                f"certain, where {floor} is the least that its frames allow: {line.lost.mean:.2f} were seen and are not known."
+                f"certain, where {floor} is the least that its frames allow: {line.lost.mean:.2f} were seen and are "
+                "not known."
             )
     return told
 
