@@ -2,6 +2,7 @@
 
     python studies/two-objects/table.py learned       # what models of the study `recipe` pay at the end
     python studies/two-objects/table.py exact         # what an exact one would; two minutes on one core
+    python studies/two-objects/table.py bumps         # when the shipped agent's model pays
 
 The exact table: walkers with nothing but the map go where they watch the upper object, watch for so many steps, walk to
 where they watch the lower one, watch as long, and so on. NDIGO-1 pays them: by its definition, and as a perfect model
@@ -23,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ndigo.api import load_trained
 from ndigo.audit.episodes import AuditedEpisode, judge_policy
 from ndigo.audit.seeking import make_seeker
 from ndigo.config import Config
@@ -31,9 +33,12 @@ from ndigo.oracle.exactness import steps_to
 from ndigo.oracle.filter import tables_of
 from ndigo.paper.experiments import find_world
 from ndigo.rewards import make_reward
+from ndigo.types import Window
 from ndigo.worlds import World
+from ndigo.worlds.rollout import rollout
 
 EPISODES, SETTLED, GAMMA, REWARD = 32, 20, Config().gamma, "ndigo-1"
+AGENT = Path(__file__).parents[2] / "results" / "agents" / "exp3-ndigo-1.safetensors"
 RUNS = Path(__file__).parents[1] / "recipe" / "runs.jsonl.gz"
 WATCHES = {"stays with the upper": 400, "leaves after 50": 50, "leaves after 25": 25, "leaves after 10": 10}
 
@@ -111,10 +116,40 @@ def learned() -> list[str]:
     return lines
 
 
+def bumps() -> list[str]:
+    """Ten greedy episodes of the shipped agent by whether an object held it up: steps, and what the model paid."""
+    trained = load_trained(AGENT)
+    agent = trained.agent()
+    world, networks = agent.world, agent.networks
+    assert world.grid is not None
+    policy, tables = networks.policy(world, trained.reward, agent.joined), tables_of(world.grid)
+
+    def play(key: jax.Array) -> tuple[jax.Array, ...]:
+        episode = rollout(world, policy, key)
+        seen = networks.model.look(Window.whole(episode.o_t, episode.a_t, networks.model.core.size))
+        r_tc = make_reward(REWARD).pay(None, None, networks.model, seen).r_tc
+        assert r_tc is not None
+        return r_tc, episode.a_t, episode.truth_t.agent
+
+    keys = jax.random.split(jax.random.key(1), 10)
+    r_tc, a_t, at = jax.device_get(jax.jit(lambda keys: jax.lax.map(play, keys, batch_size=5))(keys))
+    cell = at @ np.array([tables.stride, 1])
+    leads = np.asarray(tables.walk)[cell[:, :-1], a_t]
+    is_held = (leads != cell[:, :-1]) & (cell[:, 1:] == cell[:, :-1])
+    lines = ["| | steps per episode | walls pay | objects pay |", "|---|--:|--:|--:|"]
+    for label, steps in (("held up by an object", is_held), ("all others", ~is_held)):
+        paid = [(r * steps).sum(axis=1).mean() for r in (r_tc[..., 0], r_tc[..., 1:].sum(axis=-1))]
+        lines.append(f"| {label} | {steps.sum(axis=1).mean():.0f} | " + " | ".join(f"{x:.0f}" for x in paid) + " |")
+    return lines
+
+
+TABLES = {"exact": exact, "learned": learned, "bumps": bumps}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["exact", "learned"], nargs="?", default="learned")
-    print(*{"exact": exact, "learned": learned}[parser.parse_args().table](), sep="\n")
+    parser.add_argument("table", choices=TABLES, nargs="?", default="learned")
+    print(*TABLES[parser.parse_args().table](), sep="\n")
 
 
 if __name__ == "__main__":
