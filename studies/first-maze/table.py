@@ -18,6 +18,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
+from ndigo.palette import OBJECTS, dash_of, hexadecimal
 from ndigo.paper.plan import listed
 
 ROOMS = {"fixed2": "room 2", "fixed3": "room 3", "fixed4": "room 4", "movable": "room 5"}
@@ -74,8 +75,9 @@ def draw(runs: list[dict[str, Any]], path: Path) -> None:
     paid = np.array([line["learning"]["reward_c"] for line in lines])[..., world["channels"].index("walls")]
     figure, axes = plt.subplots(2, seen.shape[1], figsize=(12, 4), layout="constrained", sharex=True, sharey="row")
     for seed, (above, below) in enumerate(axes.T):
-        for name, room in ROOMS.items():
-            above.plot(steps, seen[:, seed, world["objects"].index(name)], label=room)
+        for nth, (name, room) in enumerate(ROOMS.items()):
+            line = {"color": hexadecimal(OBJECTS[nth]), "linestyle": dash_of(nth)}
+            above.plot(steps, seen[:, seed, world["objects"].index(name)], label=room, **line)
         below.plot(steps, paid[:, seed], color="#555555")
         above.set_title(f"seed {seed}", fontsize=9)
         below.set_xlabel("learner steps")

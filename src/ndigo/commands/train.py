@@ -80,7 +80,16 @@ GROUPS = {
         "num_features",
         "predictor_hidden",
     ],
-    "the agent and the probe": ["head_hidden", "probe_hidden", "gamma", "lambda_", "target_period", "probe_stride"],
+    "the agent and the probe": [
+        "curiosity_weight",
+        "task_weight",
+        "head_hidden",
+        "probe_hidden",
+        "gamma",
+        "lambda_",
+        "target_period",
+        "probe_stride",
+    ],
     "learning": [
         "model_rate",
         "agent_rate",
@@ -92,7 +101,7 @@ GROUPS = {
         "precision",
         "plain",
     ],
-    "acting and replay": ["actors", "first_epsilon", "last_epsilon", "longest_stretch", "replay_steps"],
+    "acting and replay": ["actors", "first_epsilon", "last_epsilon", "longest_stretch", "round_steps", "replay_steps"],
     "rhythm": ["updates_per_round", "rounds_per_chunk", "chunks_per_evaluation", "evaluation_episodes"],
 }
 
