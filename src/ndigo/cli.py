@@ -21,7 +21,7 @@ from ndigo import __version__
 from ndigo.commands import COMMANDS
 from ndigo.errors import StoppedNow, UserCodeError, explained, traceback_of, unknown_name
 from ndigo.fast.compile_cache import keep_compiled_programs
-from ndigo.from_module import working_folder_last
+from ndigo.from_module import without_working_folder
 from ndigo.terminal.starting import starting
 
 INTERRUPTED, READER_GONE = 130, 141
@@ -102,7 +102,7 @@ def _run(argv: list[str], is_command: bool) -> int:
         raise unknown_name("option" if argv[0].startswith("-") else "command", argv[0], COMMANDS)
     else:
         if is_command:
-            working_folder_last(also_if_first=True)
+            without_working_folder()
         keep_compiled_programs(is_command=is_command)
         with starting(is_shown=is_command):
             command = importlib.import_module(f"ndigo.commands.{argv[0]}")

@@ -15,6 +15,7 @@ from ndigo.errors import NdigoError, unknown_name
 PRECISIONS = ("bfloat16", "float32")
 LAST_SEED = 2**32 - 1  # JAX's keys are made of 32 bits
 LARGEST = 2**31 - 1  # of any count: the device counts in 32 bits
+LARGEST_NUMBER = 1e30  # of a whole number where any may stand: files can hold such as no float can
 LONGEST_HORIZON = 1000  # K, and any reward's own horizon
 SIZES = ("belief_size", "num_filters", "num_features", "predictor_hidden", "head_hidden", "probe_hidden")
 # The largest that can be meant; what is below may still not fit the machine.
@@ -131,6 +132,8 @@ class Config:
             value, (types, what) = getattr(self, field.name), TYPES[str(field.type)]
             if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
                 raise NdigoError(f"{field.name} {value!r}: must be {what}")
+            if field.type != "int" and isinstance(value, int) and abs(value) > LARGEST_NUMBER:
+                raise NdigoError(f"{field.name} {str(value)[:9]}...: must be at most {LARGEST_NUMBER:g}")
             low, high = (0, LAST_SEED) if field.name == "seed" else (1, LARGEST_OF.get(field.name, LARGEST))
             if field.type == "int" and not low <= value <= high:
                 limit = f"at least {low}" if value < low else f"at most {high}"

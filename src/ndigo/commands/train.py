@@ -125,13 +125,14 @@ def defaults(words: Sequence[str]) -> Arguments:
 
 
 def _named(words: Sequence[str], option: str) -> str | None:
-    """What the words say to an option, before they are read."""
+    """What the words say to an option, before they are read; of two, the last counts."""
+    named = None
     for i, word in enumerate(words):
         if word == option:
-            return next(iter(words[i + 1 :]), "")
-        if word.startswith(f"{option}="):
-            return word.removeprefix(f"{option}=")
-    return None
+            named = next(iter(words[i + 1 :]), "")
+        elif word.startswith(f"{option}="):
+            named = word.removeprefix(f"{option}=")
+    return named
 
 
 def run(args: Arguments) -> int:

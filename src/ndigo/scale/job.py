@@ -13,6 +13,7 @@ from pathlib import Path
 from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.fast.compile_cache import keep_compiled_programs
+from ndigo.from_module import without_working_folder
 from ndigo.scale.note import Interrupted, noted, reason
 from ndigo.scale.sweep import Row, refuse_other_settings
 
@@ -35,6 +36,7 @@ def train_row(row: Row, engine: str) -> int:
 
 def main() -> int:
     """One row in a process of its own: its folder is the argument, its settings come on standard input."""
+    without_working_folder()
     path = Path(sys.argv[1])
     row = Row(path.name, Config(**json.load(sys.stdin)), path)
     keep_compiled_programs(is_command=True)

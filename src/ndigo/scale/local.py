@@ -19,6 +19,7 @@ from ndigo.storage.run_folder import make_folder
 
 LOG = "job.log"  # in the row's folder: what its process printed
 COUNT_GPUS = "import jax; print(jax.device_count() if jax.default_backend() == 'gpu' else 0)"
+PYTHON = (sys.executable, "-P")  # without the working folder, which Python would search first
 SHARED_MEMORY = 0.9  # of a GPU, by all processes on it; JAX alone takes 0.75
 
 
@@ -37,7 +38,7 @@ def visible_gpus() -> list[str]:
     """What CUDA calls the GPUs that JAX would use. Asked in a process of its own: to look is to take their memory."""
     if not entry_points(group="jax_plugins"):  # JAX for the CPU alone
         return []
-    command = [sys.executable, "-c", COUNT_GPUS]
+    command = [*PYTHON, "-c", COUNT_GPUS]
     count = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1])
     named = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     return named[:count] if named else [str(i) for i in range(count)]
@@ -90,7 +91,7 @@ def _start(row: Row, slot: dict[str, str]) -> subprocess.Popen[bytes]:
     make_folder(row.path)
     with open(row.path / LOG, "ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "ndigo.scale.job", str(row.path)],
+            [*PYTHON, "-m", "ndigo.scale.job", str(row.path)],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,

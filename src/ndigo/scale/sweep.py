@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ from ndigo.errors import NdigoError
 from ndigo.scale.settings_file import checked_preset, checked_settings, read_toml
 from ndigo.storage.run_folder import RunFolder
 
+MOST_ROWS = 10_000
 ENGINE_TABLES = ("ray", "slurm")
 
 
@@ -59,7 +61,7 @@ def read_sweep(file: Path, out: Path | None = None) -> Sweep:
     table = read_toml(file)
     takes = {engine: _table(table.pop(engine, {}), engine, file) for engine in ENGINE_TABLES}
     said = table.pop("out", f"runs/{file.stem}")
-    if not isinstance(said, str):
+    if not isinstance(said, str) or not said.isprintable():
         raise NdigoError(f"{file}: out = {said!r} must be text, the folder of the rows")
     out = out or Path(said)
     grid, listed = _table(table.pop("grid", {}), "grid", file), _listed(table.pop("rows", [{}]), file)
@@ -116,6 +118,9 @@ def _combinations(grid: dict[str, Any], listed: list[dict[str, Any]], file: Path
     rows = [checked_settings(own, file) for own in listed]
     for name in {name for own in rows for name in own} & {name for axis in axes for name in axis[0]}:
         raise NdigoError(f"{file}: {name} stands in [grid] and in [[rows]]; it can vary in one of them")
+    num_rows = len(rows) * math.prod(map(len, axes))
+    if num_rows > MOST_ROWS:
+        raise NdigoError(f"{file} has {num_rows:,} rows; at most {MOST_ROWS:,} can be looked after")
     points = [dict(pair for part in point for pair in part.items()) for point in itertools.product(*axes)]
     return [own | point for own in rows for point in points]
 

@@ -22,6 +22,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import safetensors
 import safetensors.numpy
 
 from ndigo.errors import NdigoError
@@ -79,7 +80,8 @@ def save(folder: Path, step: int, arrays: dict[str, np.ndarray], fingerprint: st
     except (OSError, WriteError) as error:
         shutil.rmtree(temporary, ignore_errors=True)
         raise WriteError(f"checkpoint of step {step} is not saved ({error}); {last_good(folder)}") from None
-    for old in steps(folder)[KEPT:]:
+    # A later one, which is damaged or was not this run's, does not count: what was just saved stays.
+    for old in [other for other in steps(folder) if other <= step][KEPT:]:
         # Renamed first: a kill in the middle leaves no folder that looks like a checkpoint.
         doomed = folder / f".step_{old}.tmp"
         with contextlib.suppress(OSError):  # it can stay: the new one is saved
@@ -141,7 +143,10 @@ def load(path: Path, fingerprint: str) -> dict[str, np.ndarray]:
         raise UnusableCheckpoint(f"checkpoint {path} is not what its name says: it is of step {step}")
     if written_for != fingerprint:
         raise UnusableCheckpoint(f"checkpoint {path} was written by a run of another configuration")
-    return safetensors.numpy.load(data)
+    try:
+        return safetensors.numpy.load(data)
+    except (safetensors.SafetensorError, KeyError, ValueError):  # its digest is right: whoever wrote it wrote no arrays
+        raise UnusableCheckpoint(f"checkpoint {path} holds no arrays that can be read") from None
 
 
 def fingerprint(settings: dict[str, Any]) -> str:
