@@ -30,7 +30,7 @@ from ndigo.paper.tables import compared_with_paper
 from ndigo.report.tables import line_of
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
-from ndigo.terminal.console import plain_console
+from ndigo.terminal.console import fitted, plain_console
 from ndigo.training.cost import disk_bytes, known_pace, time_round
 
 
@@ -102,7 +102,7 @@ def run(args: Arguments) -> int:
     for number, job in enumerate(jobs, 1):
         print(
             f"[{number}/{len(jobs)}] " if len(jobs) > 1 else "",
-            _cost(job, shipped, args.minutes is None),
+            fitted(_cost(job, shipped, args.minutes is None)),
             sep="",
             flush=True,
         )
@@ -115,7 +115,8 @@ def run(args: Arguments) -> int:
         made = resume(_begun(job).path, minutes=minutes)
         assert made.outcome is not None
         if made.outcome.why != "finished":
-            print(f"paused at step {made.outcome.step:,}, saved in {made.path}; the same command goes on from there")
+            told = f"paused at step {made.outcome.step:,}, saved in {made.path}; the same command goes on from there"
+            print(fitted(told))
             return 0 if made.outcome.why == "time" else 128 + signal.Signals[made.outcome.why]
         _close(job, made, args.rows, shipped)
     return 0
@@ -264,7 +265,8 @@ def _list(args: Arguments, states: Sequence[dict[str, Any]]) -> None:
         size = sum(path.stat().st_size for path in args.rows.rglob("*") if path.is_file())
         print(f"{num_done} of {len(states)} rows done, {size / 1e6:.1f} MB in {args.rows}")
     else:
-        print(f"no row is done: there is no folder {args.rows} here (a checkout has one; --rows names another)")
+        told = f"no row is done: there is no folder {args.rows} here (a checkout has one; --rows names another)"
+        print(fitted(told))
     print(f"the recipe: preset {plan.RECIPE}, {config.seeds} seeds, {config.learner_steps:,} learner steps")
     table = Table("row", "state", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("minutes", justify="right")

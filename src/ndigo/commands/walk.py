@@ -18,7 +18,7 @@ from ndigo.evaluation.random_walk import Walk, random_walk
 from ndigo.evaluation.visits import Visits, visits
 from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_experiment
 from ndigo.report.tables import HEADINGS
-from ndigo.terminal.console import plain_console
+from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import within
 from ndigo.terminal.screen import screen
 from ndigo.terminal.working import working
@@ -60,7 +60,8 @@ def run(args: Arguments) -> None:
         metrics = tuple(experiment.printed.tables) or UNPRINTED  # the paper's columns: they differ in Experiment 5
         table = tables.setdefault(metrics, _empty_table(metrics))
         _add_rows(table, experiment, metrics, count_visits(experiment, key_count, args.episodes))
-    print(f"Random walker, {args.episodes} episodes per world: mean ± standard error, and the paper's Random row")
+    told = f"Random walker, {args.episodes} episodes per world: mean ± standard error, and the paper's Random row"
+    print(fitted(told))
     console.print(*tables.values())
 
 

@@ -97,11 +97,11 @@ def continue_run(
 
     with ExitStack() as stack:
         stack.enter_context(one_writer(folder.path, warn))
+        progress = stack.enter_context(TrainingProgress(console, settings["world"], config, minutes))
         state, step, clock.seconds_before = restore(folder, trainer, config, mark, warn)
         if step >= config.learner_steps:
             return Outcome(step=step, why="finished")
         sinks = [stack.enter_context(log) for log in open_logs(logs, folder.path, settings, step)]
-        progress = stack.enter_context(TrainingProgress(console, settings["world"], config, minutes))
         signals = stack.enter_context(stop_signals(progress.say))
         writer = stack.enter_context(checkpoint.CheckpointWriter(folder.checkpoints, mark))
         why = ""
