@@ -1,7 +1,7 @@
 """Every setting of a run, frozen; each default says whose it is.
 
 `Config()` is what every preset starts from. "paper" marks the appendix's value, "ours" a choice the paper leaves
-open or that our study changed (`docs/results.md`); `PRESETS["paper"]` puts all of the paper's back.
+open or that our study changed (`studies/`); `PRESETS["paper"]` puts all of the paper's back.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Config:
     reward: str = "ndigo-4"
     """random, pe, pg, icm, ndigo-H (any H >= 1), ndigo-sum, task; exact: ig, ig-L, ideal-pe, ideal-ndigo-H."""
     curiosity_weight: float = 1.0
-    """What the agent earns is this times the reward above, ..."""
+    """The agent earns this times the intrinsic reward, plus its share of the task's."""
     task_weight: float = 0.0
-    """... plus this times the world's own task reward, where the world has one."""
+    """The agent earns this times the world's own task reward, where the world has one."""
     seeds: int = 10
     """Independent agents trained side by side (paper: 10)."""
     seed: int = 0
@@ -157,10 +157,10 @@ class Config:
 
 
 PRESETS: dict[str, Config] = {
-    # A probe at 1e-3, which falls too, lags behind the belief it reads (docs/results.md).
+    # A probe at 1e-3, which falls too, lags behind the belief it reads (studies/first-recipe).
     "gpu": Config(last_rate=0.1, probe_rate=1e-2),
     # One seed on two cores, in minutes: a smaller network but for the decoder, and many large steps on few windows
-    # each, by which its model learns soonest (docs/results.md).
+    # each, by which its model learns soonest (studies/two-cores).
     "cpu": Config(
         seeds=1,
         precision="float32",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import gymnasium
@@ -125,6 +126,9 @@ def test_it_learns_when_told_and_refuses_what_is_no_number(monkeypatch):
     with pytest.raises(NdigoError, match="environment 1 returned the reward nan, expected a finite number"):
         envs.step(np.zeros(3, int))
     assert envs.curiosity.clock == 3
+    short = dataclasses.replace(CONFIG, replay_steps=300)
+    with pytest.raises(NdigoError, match=r"learn_every is 80, expected at most 48: replay_steps 300 is room for"):
+        CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, config=short, learn_every=80)
     continuous = SyncVectorEnv([lambda: gymnasium.make("Pendulum-v1")])
     with pytest.raises(NdigoError, match=r"the actions are Box.*, expected Discrete\(n\) from 0 on"):
         CuriousVectorEnv(continuous, "ndigo-1", FRAME)

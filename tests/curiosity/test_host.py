@@ -120,7 +120,7 @@ def test_a_save_goes_on_bit_for_bit_and_a_damaged_one_is_named(rolled, tmp_path)
         r"belief_size 16, expected 32": (dataclasses.replace(CONFIG, belief_size=32), WORLD.frame, N),
     }
     for message, (config, frame, num_envs) in others.items():
-        other = saving.settings(make_curiosity("ndigo-1", frame, WORLD.num_actions, config), num_envs, None)
+        other = saving.settings(make_curiosity("ndigo-1", frame, WORLD.num_actions, config), num_envs, None, 0.99)
         with pytest.raises(NdigoError, match=f"was saved with {message}"):
             saving.load(tmp_path, other, like=None, frame=frame)
     shutil.rmtree(tmp_path)
@@ -241,11 +241,52 @@ def test_bad_input_is_one_line_and_leaves_everything_as_it_was(rolled, changes, 
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_rollout_that_the_replay_cannot_hold_is_named_and_nothing_is_lost(rolled):
+    bonus = made()
+    longest = bonus.state.streams.is_first.shape[1]
+    for t in range(longest + 1):
+        bonus.pay(rolled.a_t[t % T], rolled.o_tp1[t % T], np.full(N, t == 0))
+    before = leaves(bonus)
+    with pytest.raises(NdigoError, match=f"a rollout of {longest + 1} steps does not fit a replay of {longest} frames"):
+        bonus.learn()
+    assert bonus.num_pending == longest + 1
+    for one, other in zip(before, leaves(bonus), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_last_frame_is_kept_only_where_the_world_gave_one(rolled):
+    """Episodes that end without a last frame, then with one: only the second has a slot of its own in the replay."""
+    bonus, o, go = made(), rolled.o_tp1, np.zeros(N, int)
+    everyone, nobody = np.ones(N, bool), np.zeros(N, bool)
+    bonus.reset(o[0])
+    bonus.pay(go, o[1], everyone)
+    bonus.pay(go, o[2], nobody, last=o[3])
+    bonus.pay(go, o[4], everyone, last=o[5])
+    bonus.learn()
+    held = jax.device_get(bonus.state.streams)
+    np.testing.assert_array_equal(held.num_frames, [5] * N)
+    np.testing.assert_array_equal(held.is_first[:, :5], [[True, True, False, False, True]] * N)
+    shown = np.asarray(WORLD.frame.unpack(held.o[:, :5]))
+    np.testing.assert_array_equal(shown, np.stack([o[0], o[1], o[2], o[5], o[4]], axis=1))
+
+
+def test_a_model_that_has_diverged_is_named_instead_of_paying_what_is_no_number(rolled):
+    bonus = made()
+    walk(bonus, rolled, range(2))
+    bonus.state = jax.tree.map(lambda x: np.nan * x if x.dtype == np.float32 else x, bonus.state)
+    with pytest.raises(NdigoError, match=r"paid nan after 3 steps: it has diverged; load a save .* below 0\.004"):
+        walk(bonus, rolled, range(2, 3))
+
+
 def test_what_cannot_be_made_is_one_line():
     with pytest.raises(NdigoError, match=r"frame is a tuple, expected one of ndigo\.frames"):
         made(frame=(7, 7, 3))
     with pytest.raises(NdigoError, match=r"unknown scale 'std'; known: return-std"):
         made(scale="std")
+    with pytest.raises(NdigoError, match=r"num_envs is 2\.5, expected a whole number of at least 1"):
+        made(num_envs=2.5)
+    with pytest.raises(NdigoError, match="reward task pays the world's own task"):
+        made(reward="task")
     with pytest.raises(NdigoError, match="pay before the first frames"):
         made().pay(np.zeros(N, int), np.zeros((N, 1, 1, 5), np.uint8))
     nan = made(frame=frames.vector(2, low=0, high=1))

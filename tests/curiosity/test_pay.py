@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_frames import bits_of
 from stream_of_episodes import end_to_end, paid_by_windows, play
 
 from ndigo.config import preset
 from ndigo.curiosity import PureCuriosity, make_curiosity
 from ndigo.errors import NdigoError
+from ndigo.frames import tiles
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import IntrinsicReward, make_reward, paid, table
 from ndigo.types import ahead
@@ -122,5 +124,13 @@ def test_arguments_that_do_not_fit_are_named(world):
         curiosity.pay(params, carry, np.zeros(4, int), o, first)
     with pytest.raises(NdigoError, match=r"o_tp1 has the shape \[3, 7, 7, 3\], expected \[3, 5, 5, 3\]"):
         curiosity.pay(params, carry, a, np.zeros((3, 7, 7, 3), np.uint8), first)
+    larger = make_curiosity("ndigo-2", bits_of(7, ["binary"] * 3), world.num_actions, curiosity.config)
+    with pytest.raises(NdigoError, match=r"weights of another frame, reward or size: model\.\S+ is \[.*\], expected"):
+        jax.jit(larger.pay)(params, larger.start(3), a, np.zeros((3, 7, 7, 3), np.uint8), first)
+    one, other = (make_curiosity("ndigo-2", tiles(values, 1), 2, curiosity.config) for values in ((2, 3), (3, 2)))
+    with pytest.raises(NdigoError, match=r"weights of another frame: .*\(2, 3\).*, expected .*\(3, 2\)"):
+        other.pay(one.init(jax.random.key(0), 3).params, other.start(3), a, np.zeros((3, 1, 1, 2), np.uint8), first)
+    with pytest.raises(NdigoError, match=r"params is a dict, expected the params of this curiosity's state"):
+        curiosity.pay(cast(Any, {}), carry, a, o, first)
     with pytest.raises(NdigoError, match="reward ideal-pe is computed on whole episodes"):
         make_curiosity("ideal-pe", world.frame, world.num_actions)

@@ -14,7 +14,7 @@ from ndigo.evaluation.measure import Evaluation
 from ndigo.paper.conclusion import conclusion
 from ndigo.paper.tables import compared_with_paper, experiment_of_run
 from ndigo.report.tables import Line, line_of
-from ndigo.terminal.console import plain_console
+from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.terminal.working import working
 from ndigo.training.trained import Trained
@@ -48,7 +48,7 @@ def run(args: Arguments) -> None:
     line = measure(trained, trained.settings["reward"], args.episodes, args.seed)
     experiment = experiment_of_run(trained.settings)
     console = plain_console()
-    print(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n")
+    print(fitted(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n"))
     console.print(conclusion(line, experiment), "", sep="\n", highlight=False)
     console.print(compared_with_paper([line], experiment))
 

@@ -30,7 +30,7 @@ from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
 from ndigo.storage.episodes import Episodes
 from ndigo.storage.run_folder import RunFolder, make_folder, write_whole
-from ndigo.terminal.console import plain_console
+from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust
 from ndigo.terminal.working import working
 from ndigo.watching.recording import record_numbered
@@ -95,7 +95,7 @@ def _report_runs(args: Arguments) -> None:
     sheets: list[Sheet] = []
     grids = {}
     for world, folders in by_world.items():
-        print(f"{world}: last evaluation, mean over seeds with 95% bootstrap interval (one seed has none)")
+        print(fitted(f"{world}: last evaluation, mean over seeds with 95% bootstrap interval (one seed has none)"))
         lines = _lines(folders, print)
         print()
         experiment = experiment_of_run(folders[0].settings())
@@ -140,14 +140,16 @@ def _report_paper(args: Arguments) -> None:
         claims = [{"claim": one.claim.text, "place": one.claim.place, "verdict": one.verdict} for one in judged]
         print(json.dumps({"tables": [as_dict(sheet) for sheet in sheets], "claims": claims}, indent=1))
         return
+    print(fitted(summary(rows, judged, others)))
     if args.html is None and not args.docs:  # which have all of it
-        print("Mean over seeds with 95% bootstrap interval, and what the paper prints; a missing row says so.\n")
+        print(
+            fitted("\nMean over seeds with 95% bootstrap interval, and what the paper prints; a missing row says so.")
+        )
         for sheet in sheets:
             console.print(as_rich(sheet))
         for number, one in enumerate(judged, 1):
             console.print(_claim_text(number, one), highlight=False)
         print()
-    print(summary(rows, judged, others))
     figures = _draw(args.out or Path("runs/paper"), rows, args.formats)
     known = blocks(rows, judged, others)
     for path in args.docs:

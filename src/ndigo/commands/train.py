@@ -24,8 +24,9 @@ from ndigo.gate import check_records
 from ndigo.paper.experiments import find_world
 from ndigo.rewards import make_reward
 from ndigo.scale.settings_file import is_run, read_settings
-from ndigo.terminal.console import plain_console
+from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust
+from ndigo.terminal.working import working
 from ndigo.training.cost import num_bytes
 from ndigo.training.trainer import make_trainer
 
@@ -80,7 +81,16 @@ GROUPS = {
         "num_features",
         "predictor_hidden",
     ],
-    "the agent and the probe": ["head_hidden", "probe_hidden", "gamma", "lambda_", "target_period", "probe_stride"],
+    "the agent and the probe": [
+        "curiosity_weight",
+        "task_weight",
+        "head_hidden",
+        "probe_hidden",
+        "gamma",
+        "lambda_",
+        "target_period",
+        "probe_stride",
+    ],
     "learning": [
         "model_rate",
         "agent_rate",
@@ -92,7 +102,7 @@ GROUPS = {
         "precision",
         "plain",
     ],
-    "acting and replay": ["actors", "first_epsilon", "last_epsilon", "longest_stretch", "replay_steps"],
+    "acting and replay": ["actors", "first_epsilon", "last_epsilon", "longest_stretch", "round_steps", "replay_steps"],
     "rhythm": ["updates_per_round", "rounds_per_chunk", "chunks_per_evaluation", "evaluation_episodes"],
 }
 
@@ -134,7 +144,7 @@ def run(args: Arguments) -> int:
     if args.resume is not None:
         _refuse_changes(args)
         begun = open_run(args.resume, trust=args.trust)
-        print(_opening(begun.config, f"continued in {begun.path}"))
+        print(fitted(_opening(begun.config, f"continued in {begun.path}")))
     else:
         if args.world is None:
             raise NdigoError("name a world to train in (ndigo train exp1), or a run to continue (--resume RUN)")
@@ -147,11 +157,12 @@ def run(args: Arguments) -> int:
             if args.json:
                 print(json.dumps({"settings": dataclasses.asdict(config), "sizes": sizes}, indent=1))
             else:
-                print(_opening(config, _basis(args)))
+                print(fitted(_opening(config, _basis(args))))
                 plain_console().print(_table(config, sizes))
             return 0
-        begun = create_run(**changes, preset=preset, out=args.out, logs=logs)
-        print(_opening(begun.config, f"{_basis(args)}, in {begun.path}"), flush=True)
+        with working("trying the world and the reward"):
+            begun = create_run(**changes, preset=preset, out=args.out, logs=logs)
+        print(fitted(_opening(begun.config, f"{_basis(args)}, in {begun.path}")), flush=True)
     return _closing(resume(begun.path, world=begun.world, reward=begun.reward, minutes=args.minutes, logs=logs))
 
 
@@ -187,7 +198,8 @@ def _closing(run: Run) -> int:
     reason = "its minutes are over" if why == "time" else why
     modules = dict.fromkeys(name.partition(":")[0] for name in (run.config.world, run.config.reward) if is_module(name))
     trust = "".join(f" --trust {module.removeprefix('ideal-')}" for module in modules)
-    print(f"stopped at step {step:,} ({reason}) and saved; continue with ndigo train --resume {run.path}{trust}")
+    told = f"stopped at step {step:,} ({reason}) and saved; continue with ndigo train --resume {run.path}{trust}"
+    print(fitted(told))
     return 0 if why == "time" else 128 + signal.Signals[why]
 
 

@@ -22,7 +22,7 @@ from jax import lax
 from ndigo.config import Config
 from ndigo.curiosity import saving, scaling
 from ndigo.curiosity.learning import Numbers
-from ndigo.curiosity.record import PureCuriosity, check_arguments, check_shape, make_curiosity
+from ndigo.curiosity.record import PureCuriosity, check_arguments, check_count, check_shape, make_curiosity
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames import Frame
 from ndigo.rewards import IntrinsicReward, make_reward
@@ -45,8 +45,7 @@ class Curiosity:
         scale: str | None = None,  # None: nats; "return-std": in units of the returns' deviation
         gamma: float = 0.99,  # of those returns
     ):
-        if num_envs < 1:
-            raise NdigoError(f"num_envs is {num_envs}, expected at least 1")
+        check_count("num_envs", num_envs)
         if scale is not None and scale not in scaling.SCALES:
             raise unknown_name("scale", scale, scaling.SCALES)
         reward = make_reward(reward) if isinstance(reward, str) else reward
@@ -54,6 +53,7 @@ class Curiosity:
         self._programs = _compiled(reward, frame, num_actions, config, scale, gamma)
         self.pure = self._programs.pure
         self.frame, self.num_actions, self.num_envs, self.scale = frame, num_actions, num_envs, scale
+        self.gamma = gamma
         key, self._key = jax.random.split(jax.random.key(seed))
         self.state = self._programs.init(key, num_envs)
         self.carry = self.pure.start(num_envs)
@@ -75,9 +75,8 @@ class Curiosity:
     def reset(self, observations: Any) -> None:
         """The first frames of all streams; what they showed before is over, with no last frame of its own."""
         o = self._frames("observations", observations, (self.num_envs,))
-        self._flush()
         self._step(np.zeros(self.num_envs, np.int32), o, np.ones(self.num_envs, bool), None)
-        self._flush()  # apart from other steps, which may have last frames
+        self._flush()  # no step of a rollout
 
     def pay(self, actions: Any, observations: Any, is_first: Any = None, last: Any = None) -> tuple[Any, Any]:
         """r [N] and its nats by channel [N, C] for the actions that led to these frames.
@@ -118,17 +117,16 @@ class Curiosity:
         o_tp1 = jax.tree.map(lambda x, end: np.concatenate([x[1:], end[None]]), o_t, o_T)
         steps = (a_t, o_tp1, np.concatenate([first_t[1:], first_T[None]]), o_last)
         (self.carry, self._scaling), r = self._programs.pay_rollout(self.state.params, self.carry, self._scaling, steps)
-        self._pending.append(steps)
-        self.clock, self._seen = self.clock + T, o_T
-        return np.array(r)
+        self._keep(steps)
+        return self._finite(r)
 
     def learn(self) -> Numbers | None:
         """Learns from all that was paid since the last time; what the updates told, None where nothing was paid."""
         if not self._pending:
             return None
-        steps, self._pending = _together(self._pending), []
-        self._key, key = jax.random.split(self._key)
-        self.state, numbers = self._programs.learn(key, self.state, steps, None)
+        next_key, key = jax.random.split(self._key)
+        self.state, numbers = self._programs.learn(key, self.state, _together(self._pending), None)
+        self._key, self._pending = next_key, []
         self.numbers = jax.device_get(numbers)
         return self.numbers
 
@@ -150,20 +148,37 @@ class Curiosity:
         return self.state, self.carry, self._scaling, self._key
 
     def _settings(self) -> dict[str, Any]:
-        return saving.settings(self.pure, self.num_envs, self.scale)
+        return saving.settings(self.pure, self.num_envs, self.scale, self.gamma)
 
     def _step(self, a_t: np.ndarray, o: Any, first: np.ndarray, o_last: Any) -> tuple[np.ndarray, np.ndarray]:
         args = (self.state.params, self.carry, self._scaling, (a_t, o, first, o_last))
         (self.carry, self._scaling), r, r_c = self._programs.pay(*args)
-        self._pending.append(jax.tree.map(lambda x: x[None], (a_t, o, first, o_last)))
-        self.clock, self._seen = self.clock + 1, o
-        return np.array(r), np.array(r_c)
+        self._keep(jax.tree.map(lambda x: x[None], (a_t, o, first, o_last)))
+        return self._finite(r), np.array(r_c)
+
+    def _keep(self, steps: Steps) -> None:
+        """For the next `learn`. Steps with and without last frames are no one rollout: those before are put away."""
+        if self._pending and (self._pending[-1][3] is None) != (steps[3] is None):
+            self._flush()
+        self._pending.append(steps)
+        self.clock += len(steps[0])
+        self._seen = jax.tree.map(lambda x: x[-1], steps[1])
+
+    def _finite(self, r: Any) -> np.ndarray:
+        """The pay, if the weights that paid are still numbers."""
+        r = np.array(r)
+        if not np.isfinite(r).all():
+            raise NdigoError(
+                f"the world model paid {r[~np.isfinite(r)][0]} after {self.clock} steps: it has diverged; "
+                f"load a save of before, and lower model_rate below {self.pure.config.model_rate:g}"
+            )
+        return r
 
     def _flush(self) -> None:
         """What was paid goes into the replay, and nothing is learned."""
         if self._pending:
-            steps, self._pending = _together(self._pending), []
-            self.state, _ = self._programs.learn(self._key, self.state, steps, 0)
+            self.state, _ = self._programs.learn(self._key, self.state, _together(self._pending), 0)
+            self._pending = []
 
     def _frames(self, name: str, observations: Any, lead: tuple[int, ...]) -> Any:
         """Frames of the right shape, type and values, in memory of our own."""
@@ -204,10 +219,8 @@ def _as_numpy(x: Any) -> np.ndarray:
 
 
 def _together(pending: list[Steps]) -> Steps:
-    """All steps as one rollout. Where some have last frames, the others' are not read, so that any will do."""
-    has_last = any(o_last is not None for *_, o_last in pending)
-    filled = [(a, o, first, o if has_last and last is None else last) for a, o, first, last in pending]
-    return jax.tree.map(lambda *xs: np.concatenate(xs), *filled)
+    """All steps as one rollout."""
+    return jax.tree.map(lambda *xs: np.concatenate(xs), *pending)
 
 
 class _Programs(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ndigo.config import Config
 from ndigo.curiosity.host import Curiosity
-from ndigo.curiosity.record import DEFAULT
+from ndigo.curiosity.record import DEFAULT, check_count
 from ndigo.errors import NdigoError
 from ndigo.frames import Frame
 from ndigo.rewards import IntrinsicReward
@@ -55,8 +55,7 @@ class Paymaster:
         gamma: float = 0.99,
         seed: int = 0,
     ):
-        if learn_every < 1:
-            raise NdigoError(f"learn_every is {learn_every}, expected at least 1 step")
+        check_count("learn_every", learn_every)
         for name, value in (("weight", weight), ("task_weight", task_weight)):
             if not np.isfinite(value):
                 raise NdigoError(f"{name} is {value}, expected a finite number")
@@ -66,6 +65,12 @@ class Paymaster:
         self.curiosity = Curiosity(
             reward, frame, num_actions, num_envs, config=config, seed=seed, scale=scale, gamma=gamma
         )
+        room = self.curiosity.state.streams.is_first.shape[1] // 2  # a step that ends an episode has two frames
+        if learn_every > room:
+            raise NdigoError(
+                f"learn_every is {learn_every}, expected at most {room}: replay_steps {config.replay_steps} is room "
+                f"for as many steps of {num_envs} environments"
+            )
         self.see = see or (lambda observations: observations)
         self.weight, self.task_weight, self.learn_every = weight, task_weight, learn_every
 

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
@@ -108,7 +109,12 @@ def make_curiosity(
         params = Params(model=model, reward=reward.init(key_reward, model), memory=reward.remember(model))
         return computed_by(by, params)
 
+    @cache
+    def params_like() -> Params:
+        return jax.eval_shape(init_params, jax.random.key(0))
+
     def init(key: Array, num_envs: int) -> State:
+        check_count("num_envs", num_envs)
         params = init_params(key)
         num_windows = max(config.replay_steps // (config.window * num_envs), 2)
         packed = jax.eval_shape(lambda: frame.pack(empty(frame)))
@@ -130,9 +136,11 @@ def make_curiosity(
         return jax.eval_shape(begin, jax.random.key(0))
 
     def start(num_envs: int) -> Any:
+        check_count("num_envs", num_envs)
         return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), start_like(num_envs))
 
     def lowered(params: Params) -> Params:
+        check_params(params, params_like())
         return params if reward.needs_float32 else lower(params, config.precision)
 
     def pay_step(params: Params, carry: Any, step: Step, encoded: Any) -> tuple[Any, Pay]:
@@ -168,6 +176,7 @@ def make_curiosity(
         o_last: Any = None,
         num_updates: int | None = None,
     ) -> tuple[State, Numbers]:
+        check_params(state.params, params_like())
         N, L = state.streams.is_first.shape
         steps = _step(frame, (len(a_t), N), a_t, o_tp1, is_first, o_last)
         if (1 if o_last is None else 2) * len(a_t) > L:
@@ -213,10 +222,34 @@ def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: int) -> 
     """An error in one line where no curiosity can be made of these."""
     if reward.on_episode is not None:
         raise NdigoError(f"reward {reward.name} is computed on whole episodes of a world we know; pe, ndigo-H stream")
+    if reward.pays_task:
+        raise NdigoError(f"reward {reward.name} pays the world's own task, which your agent has; try pe or ndigo-H")
     if not hasattr(frame, "spec"):
         raise NdigoError(f"frame is a {type(frame).__name__}, expected one of ndigo.frames, such as frames.tiles()")
-    if isinstance(num_actions, bool) or not isinstance(num_actions, int) or num_actions < 1:
-        raise NdigoError(f"num_actions is {num_actions!r}, expected a whole number of at least 1")
+    check_count("num_actions", num_actions)
+
+
+def check_count(name: str, count: Any) -> None:
+    """An error where it is no whole number of at least 1."""
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise NdigoError(f"{name} is {count!r}, expected a whole number of at least 1")
+
+
+def check_params(params: Params, like: Params) -> None:
+    """An error where the weights are those of another frame, reward or size: shapes alone, so under `jit` too."""
+    if not isinstance(params, Params):
+        raise NdigoError(f"params is a {type(params).__name__}, expected the params of this curiosity's state")
+    named, expected = (_shapes(tree) for tree in (params, like))
+    for name in (*expected, *named):
+        if named.get(name) != expected.get(name):
+            found, wanted = (str(shapes.get(name, "none")) for shapes in (named, expected))
+            raise NdigoError(f"weights of another frame, reward or size: {name[1:]} is {found}, expected {wanted}")
+    if params.model.likelihood != like.model.likelihood:
+        raise NdigoError(f"weights of another frame: {params.model.likelihood}, expected {like.model.likelihood}")
+
+
+def _shapes(tree: Any) -> dict[str, list[int]]:
+    return {jax.tree_util.keystr(path): list(x.shape) for path, x in jax.tree_util.tree_leaves_with_path(tree)}
 
 
 def _step(frame: Frame, lead: tuple[int, ...], a_t: Any, o_tp1: Any, is_first: Any, o_last: Any) -> Step:

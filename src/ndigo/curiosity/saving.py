@@ -32,7 +32,7 @@ FILE = "curiosity.json"
 PENDING, SEEN = "pending", "seen"  # what stands before the names of these arrays
 
 
-def settings(pure: PureCuriosity, num_envs: int, scale: str | None) -> dict[str, Any]:
+def settings(pure: PureCuriosity, num_envs: int, scale: str | None, gamma: float) -> dict[str, Any]:
     """What a save and the object it is loaded into must agree in."""
     return {
         "reward": pure.reward.name,
@@ -40,6 +40,7 @@ def settings(pure: PureCuriosity, num_envs: int, scale: str | None) -> dict[str,
         "num_actions": pure.num_actions,
         "num_envs": num_envs,
         "scale": scale or "nats",
+        "discount of the scale": gamma if scale else None,
         "config": dataclasses.asdict(pure.config),
     }
 
