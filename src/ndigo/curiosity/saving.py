@@ -32,7 +32,7 @@ FILE = "curiosity.json"
 PENDING, SEEN = "pending", "seen"  # what stands before the names of these arrays
 
 
-def settings(pure: PureCuriosity, num_envs: int, scale: str | None, gamma: float) -> dict[str, Any]:
+def settings(pure: PureCuriosity, num_envs: int, scale: str | None, gamma: float = 0.99) -> dict[str, Any]:
     """What a save and the object it is loaded into must agree in."""
     return {
         "reward": pure.reward.name,
@@ -89,7 +89,7 @@ def load(folder: Path, settings: dict[str, Any], like: Any, frame: Frame) -> tup
 
 def refuse_other(source: str, found: dict[str, Any], expected: dict[str, Any]) -> None:
     """An error that names the first setting in which the two differ."""
-    flat_found, flat_expected = ({**s, **_config_in(s)} for s in (found, expected))
+    flat_found, flat_expected = ({**_config_in(s), **s} for s in (found, expected))
     for name, value in flat_expected.items():
         if name != "config" and flat_found.get(name) != value:
             raise NdigoError(f"{source} was saved with {name} {flat_found.get(name)}, expected {value}")
@@ -112,9 +112,7 @@ def _refuse_later(folder: Path, step: int, mark: str) -> None:
     for later in (other for other in checkpoint.steps(folder) if other > step):
         with contextlib.suppress(checkpoint.UnusableCheckpoint):
             checkpoint.load(folder / f"step_{later}", mark)
-            raise NdigoError(
-                f"{folder} has a save of step {later}, after this one's {step}: load it, or save elsewhere"
-            )
+            raise NdigoError(f"{folder} has a save of step {later}, later than {step}: load that, or save elsewhere")
 
 
 def _prefixed(prefix: str, tree: Any) -> dict[str, np.ndarray]:
@@ -126,6 +124,8 @@ def _steps(arrays: dict[str, np.ndarray], prefix: str, frame: Frame, num_envs: i
     lead = (len(arrays[f"{prefix}:[0]"]), num_envs)
     a_t, is_first = (_array(arrays, f"{prefix}:[{i}]", lead, kind) for i, kind in ((0, np.int32), (2, np.bool_)))
     o_tp1, o_last = (_frames(arrays, f"{prefix}:[{i}]", frame, lead) for i in (1, 3))
+    if o_tp1 is None:
+        raise KeyError(f"{prefix}:[1]")
     return a_t, o_tp1, is_first, o_last
 
 

@@ -24,12 +24,13 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError
-from ndigo.frames.frame import Channel, only_categorical, require_counts
+from ndigo.frames.frame import Channel, only_categorical, require_counts, require_names, require_sequence
 from ndigo.networks import Encoder, init_encoder
 
 MOST_CLASSES = 4096  # of a cell: with more, the output layer alone would fill a device
 MOST_CODES = 2**31 - 1
 MULTI_HOT = 256  # values up to which a product with ones is quicker than to look rows up
+LEAST_POWER = 1e-37
 OTHER = -1  # in every layer of the class of what is not listed
 
 
@@ -69,12 +70,17 @@ class TilesLikelihood:
 
     def nats(self, logits: Float[Array, "... O"], target: Int[Array, "... H*W L"]) -> Float[Array, "... L"]:
         rows = self._rows(logits)
-        log_sums = [jax.nn.logsumexp(rows, axis=-1)]
+        hit = target[..., -1, None] == jnp.arange(self.frame.num_classes)
+        logit = jnp.where(hit, rows, 0).sum(axis=-1)
+        top = jax.lax.stop_gradient(rows.max(axis=-1))
+        power = jnp.exp(rows - top[..., None])  # once for all layers
+        log_sums = [top + jnp.log(power.sum(axis=-1))]
         for layer in range(len(self.frame.values) - 1):
             shared = target[..., layer, None] == jnp.asarray(self.frame.prefixes[:, layer])
-            log_sums.append(jax.nn.logsumexp(jnp.where(shared, rows, -jnp.inf), axis=-1))
-        hit = target[..., -1, None] == jnp.arange(self.frame.num_classes)
-        log_sums.append(jnp.where(hit, rows, 0).sum(axis=-1))
+            total = jnp.where(shared, power, 0).sum(axis=-1)
+            # The cell's own class is in every set, also where 87 nats below the top its power is 0.
+            log_sums.append(jnp.maximum(top + jnp.log(jnp.maximum(total, LEAST_POWER)), logit))
+        log_sums.append(logit)
         return jnp.stack([(more - less).sum(axis=-1) for more, less in pairwise(log_sums)], axis=-1)
 
     def chances(self, logits: Float[Array, "... O"]) -> Float[Array, "... H W n"]:
@@ -198,6 +204,7 @@ def tiles(
 
     `listed` are the combinations of the layers that occur (`tiles_in` collects them); all others are one class.
     """
+    require_sequence("frame of tiles", values=values, listed=() if listed is None else listed)
     values, width = tuple(values), height if width is None else width
     require_counts("frame of tiles", height=height, width=width, layers=len(values))
     for layer, num_values in enumerate(values):
@@ -205,6 +212,7 @@ def tiles(
     names = tuple(f"layer{layer}" for layer in range(len(values))) if names is None else tuple(names)
     if len(names) != len(values):
         raise NdigoError(f"frame of tiles: {len(names)} names for {len(values)} layers")
+    require_names("frame of tiles", names)
     made = Tiles(values, height, width, names, None if listed is None else _sorted_tiles(values, listed))
     if math.prod(values) > MOST_CODES:
         raise NdigoError(f"frame of tiles: values {values} have more than {MOST_CODES} combinations; join two frames")
@@ -216,10 +224,12 @@ def tiles(
 
 
 def _sorted_tiles(values: tuple[int, ...], listed: Iterable[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    known = sorted({tuple(int(x) for x in tile) for tile in listed})
-    for tile in known:
-        if len(tile) != len(values) or not all(0 <= x < n for x, n in zip(tile, values, strict=True)):
+    tiles = [tuple(tile) for tile in listed]
+    for tile in tiles:
+        is_whole = all(isinstance(x, int | np.integer) for x in tile)
+        if len(tile) != len(values) or not is_whole or not all(0 <= x < n for x, n in zip(tile, values, strict=True)):
             raise NdigoError(f"frame of tiles: {tile} is listed, expected one of {values} values per layer")
+    known = sorted({tuple(int(x) for x in tile) for tile in tiles})
     if not known:
         raise NdigoError("frame of tiles: no combination is listed, expected at least one")
     return tuple(known)

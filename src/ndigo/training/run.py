@@ -25,7 +25,7 @@ from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.evaluation.streams import seen_names
 from ndigo.rewards import IntrinsicReward
-from ndigo.storage import checkpoint
+from ndigo.storage import checkpoint, milestones
 from ndigo.storage.agents import refuse_non_finite
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
@@ -133,6 +133,7 @@ def continue_run(
                 line["evaluation"] = evaluate(trainer, state, config, step, signals.listen)
             folder.append(line)
             writer.write(step, arrays)
+            milestones.keep(folder.path, step, arrays, settings)
             for sink in sinks:
                 sink.write(step, scalars(line, settings["world"]))
             progress.show(line, clock.elapsed())

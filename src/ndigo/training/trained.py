@@ -18,7 +18,7 @@ from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation, Measured
 from ndigo.evaluation.tracking import Tracking
 from ndigo.rewards import IntrinsicReward
-from ndigo.storage import checkpoint
+from ndigo.storage import checkpoint, milestones
 from ndigo.storage.agents import load_agent, refuse_non_finite, save_agent
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.learner import make_learner
@@ -125,3 +125,11 @@ def from_file(path: Path, config: Config, world: World, reward: IntrinsicReward)
     params = checkpoint.into_tree(arrays, like, str(path))
     params = jax.tree.map(lambda x: x[None], params)
     return Trained(settings, config, world, reward, params, settings.get("learner_step"))
+
+
+def from_milestone(folder: RunFolder, step: int, config: Config, world: World, reward: IntrinsicReward) -> Trained:
+    """A run's first seed as it was at one of its milestones."""
+    like = jax.eval_shape(make_learner(config, world, reward).init, jax.random.key(0)).params
+    arrays = {name: x[0] for name, x in milestones.load(folder.path, step).items()}
+    params = checkpoint.into_tree(arrays, like, str(milestones.path_of(folder.path, step)))
+    return Trained(folder.settings(), config, world, reward, jax.tree.map(lambda x: x[None], params), step)

@@ -49,6 +49,7 @@ class World:
     place: Callable[[Any], Any] | None = None  # state -> numbers that tell where it is, to count places by
     events: tuple[str, ...] = ()  # names of what is counted, such as achievements
     happens: Callable[[Any], Any] | None = None  # state -> which events hold in it, bool [events]
+    draw: Callable[[Any], Any] | None = None  # state -> the world's own picture of it, uint8 [H, W, 3]; on the host
 
     @property
     def num_actions(self) -> int:
