@@ -20,6 +20,7 @@ from rich.console import Console
 from ndigo.agents.agent import Agent
 from ndigo.config import Config, check_minutes
 from ndigo.config import preset as config_of_preset
+from ndigo.devices.mesh import choose_mesh
 from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation
 from ndigo.fast.compile_cache import keep_compiled_programs
@@ -75,6 +76,7 @@ def train(
     minutes: float | None = None,
     out: str | Path | None = None,
     logs: Sequence[str] = (),
+    mesh: str | None = None,
     quiet: bool = False,
     **changes: Any,
 ) -> Run:
@@ -83,10 +85,11 @@ def train(
     A world or reward is a name, MODULE:NAME, or a record of your own; a run made from records is opened
     again by handing over the same records. Without a `preset` it is `gpu` where JAX finds one, else `cpu`.
     Ctrl-C finishes the chunk and saves: look at `run.outcome`, continue with `resume(run.path)`.
+    Seeds are dealt out to all devices; `mesh="seeds=4,data=2"` says how (docs/scale.md).
     """
     check_minutes(minutes)
-    run = create_run(world, reward, preset=preset, out=out, logs=logs, **changes)
-    return resume(run.path, world=run.world, reward=run.reward, minutes=minutes, logs=logs, quiet=quiet)
+    run = create_run(world, reward, preset=preset, out=out, logs=logs, mesh=mesh, **changes)
+    return resume(run.path, world=run.world, reward=run.reward, minutes=minutes, logs=logs, mesh=mesh, quiet=quiet)
 
 
 def create_run(
@@ -96,6 +99,7 @@ def create_run(
     preset: str | None = None,
     out: str | Path | None = None,
     logs: Sequence[str] = (),
+    mesh: str | None = None,
     **changes: Any,
 ) -> Run:
     """A run on disk that has not begun; what cannot be trained is an error here, and leaves no folder."""
@@ -104,7 +108,7 @@ def create_run(
     config = config_of_preset(preset or default_preset(), **names, **changes)
     run = Run(Path(out) if out else default_path(config), config, as_world(world), as_reward(reward))
     check_records(run.config, run.world, run.reward)
-    new_run(run.path, run.config, run.world, run.reward)
+    new_run(run.path, run.config, run.world, run.reward, choose_mesh(mesh, config))
     return run
 
 
@@ -116,9 +120,10 @@ def resume(
     trust: Collection[str] = (),
     minutes: float | None = None,
     logs: Sequence[str] = (),
+    mesh: str | None = None,
     quiet: bool = False,
 ) -> Run:
-    """Continues a run from its newest good checkpoint, as if it had never stopped."""
+    """Continues a run from its newest good checkpoint, as if it had never stopped; on any mesh."""
     keep_compiled_programs()
     run = open_run(path, world=world, reward=reward, trust=trust)
     outcome = continue_run(
@@ -126,6 +131,7 @@ def resume(
         run.config,
         run.world,
         run.reward,
+        mesh=choose_mesh(mesh, run.config),
         minutes=minutes,
         logs=logs,
         console=Console(quiet=quiet, markup=False, emoji=False),
