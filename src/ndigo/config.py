@@ -223,6 +223,18 @@ def varied_values(beside: Sequence[Config]) -> dict[str, np.ndarray]:
     }
 
 
+def refuse_unlike(beside: Sequence[Config], names: Sequence[str]) -> None:
+    """An error for settings that no one program can train side by side."""
+    for config, name in zip(beside, names, strict=True):
+        for field in dataclasses.fields(Config):
+            values = getattr(beside[0], field.name), getattr(config, field.name)
+            if field.name not in VARIED and values[0] != values[1]:
+                raise NdigoError(
+                    f"{names[0]} and {name} cannot train side by side: {field.name} is {values[0]} and {values[1]}; "
+                    f"what may differ: {', '.join(name.strip('_') for name in VARIED)}"
+                )
+
+
 def with_values(config: Config, values: Mapping[str, Any]) -> Config:
     """The settings with numbers that only the device knows; the host has checked them."""
     if not values:

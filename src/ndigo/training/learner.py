@@ -201,12 +201,12 @@ class _Unshared:
 
     def __getattr__(self, field: str) -> Any:
         raise NdigoError(
-            f"reward {self._name} keeps what it paid, which parts of a seed cannot share: use --mesh seeds=N"
+            f"reward {self._name} remembers what it paid, which parts of a seed cannot share: leave out data="
         )
 
 
 def refuse_unshared(config: Config, world: World, reward: IntrinsicReward) -> None:
-    """An error for a reward whose memory adds up what was paid: how to join the sums of several parts, only it knows."""
+    """An error for a reward whose memory takes what was paid: how to join what several parts paid, it alone knows."""
 
     def remember(state: LearnerState) -> Any:
         return reward.after_update(state.memory, state.params.model, _Unshared(reward), state.step)  # type: ignore
