@@ -15,6 +15,7 @@ from ndigo.config import VARIED, Config
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.scale.settings_file import FIELDS
 from ndigo.scale.sweep import Row, row_name
+from ndigo.storage.checkpoint import steps
 
 NAMES = {name.strip("_"): name for name in VARIED}
 
@@ -55,11 +56,11 @@ def runs_in(path: Path) -> list[Path]:
     return [path] if (path / "config.json").exists() or not inside else inside
 
 
-def packs(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows of a sweep, those together that one program can train."""
-    alike: dict[Config, list[Row]] = {}
+def packs(rows: Sequence[Row], most: int) -> list[list[Row]]:
+    """The rows of a sweep, up to `most` of them together that one program can train from the step they are at."""
+    default = {name: getattr(Config(), name) for name in VARIED}
+    alike: dict[tuple[Config, tuple[int, ...]], list[Row]] = {}
     for row in rows:
-        default = Config()
-        common = {name: getattr(default, name) for name in VARIED}
-        alike.setdefault(dataclasses.replace(row.config, **common), []).append(row)
-    return list(alike.values())
+        key = dataclasses.replace(row.config, **default), tuple(steps(row.path / "checkpoints"))
+        alike.setdefault(key, []).append(row)
+    return [group[i : i + most] for group in alike.values() for i in range(0, len(group), most)]
