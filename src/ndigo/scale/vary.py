@@ -40,7 +40,9 @@ def varied(words: Sequence[str], config: Config) -> dict[str, Config]:
         if len(set(axes[field])) < len(axes[field]):
             raise NdigoError(f"--vary {word}: has a value twice")
     points = [dict(zip(axes, point, strict=True)) for point in itertools.product(*axes.values())]
-    return {row_name(point): dataclasses.replace(config, **point) for point in points}  # type: ignore[arg-type]
+    names = [row_name({field.strip("_"): value for field, value in point.items()}) for point in points]
+    made = [dataclasses.replace(config, **point) for point in points]  # type: ignore[arg-type]
+    return dict(zip(names, made, strict=True))
 
 
 def _number(text: str, word: str) -> float:
