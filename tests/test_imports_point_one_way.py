@@ -35,7 +35,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "curiosity": BASE | {"model", "rewards", "training", "storage"},
     "viewer": LOOKED_AT | {"terminal", "report", "watching"},
     "gate": TRAINED,
-    "api": TRAINED | {"paper", "gate"},
+    "notebook": LOOKED_AT | {"report", "watching", "viewer"},
+    "api": TRAINED | {"paper", "gate", "notebook", "report"},
     "scale": BASE | {"storage", "paper", "api", "fast"},
     "commands": TRAINED
     | {"bench", "gate", "paper", "audit", "interop", "report", "viewer", "api", "scale", "terminal"},

@@ -25,7 +25,11 @@ from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation
 from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.gate import check_records
+from ndigo.notebook.cards import card, latest, run_line
+from ndigo.notebook.plot import Plot
+from ndigo.notebook.rows import dataframe, metric_rows
 from ndigo.paper.experiments import EXPERIMENTS, find_world
+from ndigo.report.curves import curves_figure
 from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
 from ndigo.storage.agents import load_agent
 from ndigo.storage.run_folder import RunFolder
@@ -37,9 +41,9 @@ from ndigo.worlds import World
 LONGEST_NAME = 100  # of a part of a path; file systems end at 255 bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
-    """A run on disk."""
+    """A run on disk; a notebook shows it as a small table."""
 
     path: Path
     config: Config
@@ -62,6 +66,35 @@ class Run:
     def evaluate(self, episodes: int = 100, seed: int = 0) -> Evaluation:
         """Visits, first visits, frequencies and discovery loss of greedy episodes, each [S, episodes, N]."""
         return self.trained().evaluate(episodes, seed)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The metrics as flat rows, one per line and seed: `step`, `seed`, `reward`, `visits fixed`, ..."""
+        return metric_rows(self.metrics(), RunFolder(self.path).settings()["world"])
+
+    def dataframe(self) -> Any:
+        """The same as a `pandas.DataFrame`."""
+        return dataframe(self.rows())
+
+    def plot(self) -> Plot:
+        """Learning curves: discovery loss, visits, and the reward by channel."""
+        if not self.metrics():
+            raise NdigoError(f"{self.path} has no metrics to plot yet")
+        return Plot(curves_figure([RunFolder(self.path)], self.world.grid))
+
+    def __repr__(self) -> str:
+        return run_line(self.path, self.config, self._step)
+
+    def _repr_html_(self) -> str:
+        lines, world = self.metrics(), RunFolder(self.path).settings()["world"]
+        seconds = {"trained for": f"{lines[-1]['seconds'] / 60:.1f} minutes"} if lines else {}
+        config, step = self.config, f"{self._step:,} of {self.config.learner_steps:,}"
+        about = {"world": config.world, "reward": config.reward, "seeds": str(config.seeds), "learner steps": step}
+        return card(str(self.path), about | seconds | latest(lines, world))
+
+    @property
+    def _step(self) -> int:
+        lines = self.metrics()
+        return lines[-1]["step"] if lines else 0
 
     def export_agent(self, path: str | Path, seed: int = 0) -> Path:
         """Writes one seed's agent to a single small file that `load` reads."""

@@ -92,7 +92,8 @@ def test_rows_outlive_command_worker_and_node_and_end_with_the_numbers_of_unbrok
     assert second.stdout is not None
     seen = ""
     while "watching on the Ray cluster, where an earlier command has put them\n" not in seen:  # Ray may speak between
-        assert (line := second.stdout.readline()), (seen, second.communicate())
+        line = second.stdout.readline()
+        assert line, (seen, second.communicate())
         seen += line
     assert seen.startswith("2 rows: 2 running")
     cluster.remove_node(cluster.second, allow_graceful=False)
