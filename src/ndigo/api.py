@@ -100,6 +100,8 @@ def create_run(
 ) -> Run:
     """A run on disk that has not begun; what cannot be trained is an error here, and leaves no folder."""
     refuse_missing_logs(logs)
+    if isinstance(world, World) and world.host is not None and world.host.num_envs is not None:
+        changes = {"actors": world.host.num_envs} | changes
     names = {"world": name_of(world), "reward": name_of(reward)}
     config = config_of_preset(preset or default_preset(), **names, **changes)
     run = Run(Path(out) if out else default_path(config), config, as_world(world), as_reward(reward))

@@ -15,7 +15,7 @@ from ndigo.frames import Bits
 from ndigo.frames.bits import KINDS
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, told
 from ndigo.gate.streams import check_ends
-from ndigo.training.resets import begin_where
+from ndigo.training.streams.resets import begin_where
 from ndigo.types import Truth
 from ndigo.worlds import Channel, World
 

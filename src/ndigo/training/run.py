@@ -96,6 +96,7 @@ def continue_run(
         console.print(text, soft_wrap=True, markup=False, highlight=False)
 
     with ExitStack() as stack:
+        stack.callback(trainer.close)
         stack.enter_context(one_writer(folder.path, warn))
         state, step, clock.seconds_before = restore(folder, trainer, config, mark, warn)
         if step >= config.learner_steps:

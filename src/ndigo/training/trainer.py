@@ -53,6 +53,7 @@ class Trainer:
     collect: Callable[[Array, Params], Window]  # key, params -> one round's episodes as rows for the replay
     sample: Callable[[Array, Rows], Window]  # key, rows -> a batch for one update
     steps_per_round: int  # of all actors of one seed
+    close: Callable[[], None] = nothing  # ends what the host started for it
 
 
 class RunRounds(Protocol):
@@ -102,16 +103,23 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
     learn, measured = make_learn(config, replay, learner), measured_like(world)
     compiled_act = compiled("act", jax.vmap(act), lambda key, params, rows, crowd: (key, key, rows, crowd), donate=2)
     compiled_learn = compiled("learn", learn, lambda state, rows, key: (state, a_leaf_each(Numbers)), donate=0)
+    run_rounds, hosted = in_rounds(compiled_act, compiled_learn), actors.hosted
+    if hosted is not None:
+        learn_once = make_learn(dataclasses.replace(config, updates_per_round=1), replay, learner)
+        run_rounds = hosted.in_rounds(replay.add, jax.jit(learn_once, donate_argnums=0))
     return Trainer(
         init=compiled("init", lambda key: jax.vmap(init)(per_seed(key)), None),
-        run_rounds=in_rounds(compiled_act, compiled_learn),
-        measure=compiled(
+        run_rounds=run_rounds,
+        measure=hosted.measure
+        if hosted is not None
+        else compiled(
             "measure", lambda params, key: jax.vmap(measure_greedy)(params, per_seed(key)), lambda *_: measured
         ),
         learner=learner,
         collect=lambda key, params: collect(key, params, actors.start(key, params))[0],
         sample=sample,
         steps_per_round=config.actors * actors.steps,
+        close=nothing if hosted is None else hosted.close,
     )
 
 

@@ -20,6 +20,7 @@ from ndigo.frames import Channel, Frame, declared, shape_of
 if TYPE_CHECKING:
     from ndigo.types import Truth
     from ndigo.worlds.grid_world import Grid
+    from ndigo.worlds.host import Host
 
 ACTIONS = ("stay", "up", "down", "right", "left")
 
@@ -49,6 +50,7 @@ class World:
     place: Callable[[Any], Any] | None = None  # state -> numbers that tell where it is, to count places by
     events: tuple[str, ...] = ()  # names of what is counted, such as achievements
     happens: Callable[[Any], Any] | None = None  # state -> which events hold in it, bool [events]
+    host: Host | None = None  # environments to step in place of the functions above, which then only refuse
 
     @property
     def num_actions(self) -> int:
