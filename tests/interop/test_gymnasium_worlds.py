@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -149,3 +151,17 @@ def test_functions_of_the_device_say_why_there_are_none():
         world.reset(None)
     assert isinstance(world.host, Host)
     assert dataclasses.replace(world, name="other").host is world.host
+
+
+def test_the_page_about_your_world_makes_the_world_it_shows():
+    page = (Path(__file__).parents[2] / "docs" / "your-world.md").read_text()
+    (snippet,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    made: dict[str, Any] = {}
+    exec(snippet, made)
+    world = made["world"]
+    check_records(preset("cpu"), world, make_reward("ndigo-1"))
+    first = told(world, 1, 0, [np.array([1])])[1]
+    assert first.o_t.shape == (1, 4)
+    assert first.place.shape == (1, 1)
+    assert first.happens.tolist() == [[True]]
+    assert world.host.num_envs == 16

@@ -91,7 +91,7 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
         return key, key_learn, replay.add(rows, windows), crowd
 
     def measure_greedy(params: Params, key: Array) -> Measured:
-        return actors.measure(lower(params, config.precision), key)
+        return jax.vmap(actors.measure)(lower(params, config.precision), per_seed(key))
 
     def per_seed(key: Array) -> Array:
         # fold_in, not split: seed i's stream does not depend on how many seeds run.
@@ -103,24 +103,16 @@ def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Train
     learn, measured = make_learn(config, replay, learner), measured_like(world)
     compiled_act = compiled("act", jax.vmap(act), lambda key, params, rows, crowd: (key, key, rows, crowd), donate=2)
     compiled_learn = compiled("learn", learn, lambda state, rows, key: (state, a_leaf_each(Numbers)), donate=0)
-    run_rounds, hosted = in_rounds(compiled_act, compiled_learn), actors.hosted
-    if hosted is not None:
-        learn_once = make_learn(dataclasses.replace(config, updates_per_round=1), replay, learner)
-        run_rounds = hosted.in_rounds(replay.add, jax.jit(learn_once, donate_argnums=0))
-    return Trainer(
+    trainer = Trainer(
         init=compiled("init", lambda key: jax.vmap(init)(per_seed(key)), None),
-        run_rounds=run_rounds,
-        measure=hosted.measure
-        if hosted is not None
-        else compiled(
-            "measure", lambda params, key: jax.vmap(measure_greedy)(params, per_seed(key)), lambda *_: measured
-        ),
+        run_rounds=in_rounds(compiled_act, compiled_learn),
+        measure=compiled("measure", measure_greedy, lambda *_: measured),
         learner=learner,
         collect=lambda key, params: collect(key, params, actors.start(key, params))[0],
         sample=sample,
         steps_per_round=config.actors * actors.steps,
-        close=nothing if hosted is None else hosted.close,
     )
+    return trainer if actors.hosted is None else actors.hosted.instead_of(trainer, replay, make_learn)
 
 
 def make_learn(config: Config, replay: Replay, learner: Learner) -> Callable[..., tuple[LearnerState, Numbers]]:

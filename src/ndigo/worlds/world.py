@@ -1,8 +1,7 @@
 """The `World` record: everything the rest of the library knows about a world.
 
-A world is written for one copy of itself, as pure functions that are safe under `jit`, `vmap` and
-`scan`. Our own pay no reward and never terminate: every episode is `num_steps` actions long, has the
-observations o_0 ... o_{num_steps}, and ends by truncation.
+A world is written for one copy of itself, as pure functions that are safe under `jit`, `vmap` and `scan`. Our own pay
+no reward and never terminate: an episode of `num_steps` actions has the frames o_0 ... o_{num_steps} and is truncated.
 
 A world whose episodes end by themselves says so (`ends`). Its `step` need not know what comes after an end: the frame
 that ends an episode is observed, and then the world is `reset`.

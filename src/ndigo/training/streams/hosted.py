@@ -48,9 +48,8 @@ class Hosted:
 
     start: Callable[[Array, Params], Crowd]  # of one seed
     explore: Callable[[Array, Params, Crowd], tuple[Window, Crowd]]  # of one seed: rows of nothing, for their types
-    in_rounds: Callable[..., Any]  # the replay's `add`, one update -> the trainer's `run_rounds`
     measure: Callable[[Params, Array], Measured]  # params [S, ...], key -> greedy episodes [S, episodes, ...]
-    close: Callable[[], None]  # ends the processes
+    instead_of: Callable[..., Any]  # the trainer of a world on the device, its replay, `make_learn` -> this world's
     windows_per_round: int
 
 
@@ -124,7 +123,13 @@ def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins
         explorers.close()
         watched.close()
 
-    return Hosted(start, explore, in_rounds, measure, close, windows_per_round=E * num_windows)
+    def instead_of(trainer: Any, replay: Any, make_learn: Callable[..., Any]) -> Any:
+        once = jax.jit(
+            make_learn(dataclasses.replace(config, updates_per_round=1), replay, trainer.learner), donate_argnums=0
+        )
+        return dataclasses.replace(trainer, run_rounds=in_rounds(replay.add, once), measure=measure, close=close)
+
+    return Hosted(start, explore, measure, instead_of, windows_per_round=E * num_windows)
 
 
 def nothing_seen(world: World, params: Params, num_actors: int, num_slots: int) -> Slots:
