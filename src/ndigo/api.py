@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from jax.sharding import Mesh
 from rich.console import Console
 
 from ndigo.agents.agent import Agent
@@ -141,12 +142,19 @@ def create_run(
     `is_beside`: it will train beside others, and the mesh is theirs together (`resume_beside`).
     """
     refuse_missing_logs(logs)
+    if isinstance(world, World) and world.host is not None and world.host.num_envs is not None:
+        changes = {"actors": world.host.num_envs} | changes
     names = {"world": name_of(world), "reward": name_of(reward)}
     config = config_of_preset(preset or default_preset(), **names, **changes)
     run = Run(Path(out) if out else default_path(config), config, as_world(world), as_reward(reward))
     check_records(run.config, run.world, run.reward)
-    new_run(run.path, run.config, run.world, run.reward, None if is_beside else choose_mesh(mesh, config))
+    new_run(run.path, run.config, run.world, run.reward, None if is_beside else mesh_of(run, mesh))
     return run
+
+
+def mesh_of(run: Run, text: str | None) -> Mesh | None:
+    """What `--mesh` asks for, or all devices; one for a world that the host steps."""
+    return None if text is None and run.world.host is not None else choose_mesh(text, run.config)
 
 
 def resume(
@@ -168,7 +176,7 @@ def resume(
         run.config,
         run.world,
         run.reward,
-        mesh=choose_mesh(mesh, run.config),
+        mesh=mesh_of(run, mesh),
         minutes=minutes,
         logs=logs,
         console=Console(quiet=quiet, markup=False, emoji=False),

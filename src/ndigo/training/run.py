@@ -123,6 +123,7 @@ def continue_runs(
         console.print(text, soft_wrap=True, markup=False, highlight=False)
 
     with ExitStack() as stack:
+        stack.callback(trainer.close)
         stack.enter_context(all_or_none(go_on_with(*runs)))
         if is_first():
             for folder, _ in runs:

@@ -26,6 +26,7 @@ from ndigo.devices.mesh import BY_ACTOR, BY_SEED, parts_of
 from ndigo.devices.parts import ALONE, Parts
 from ndigo.devices.placed import Placed
 from ndigo.devices.processes import joined_on_host
+from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation, Measured
 from ndigo.evaluation.tracking import Tracking
 from ndigo.networks import lower
@@ -61,6 +62,7 @@ class Trainer:
     collect: Callable[[Array, Params], Window]  # key, params -> one round's episodes as rows for the replay
     sample: Callable[[Array, Rows], Window]  # key, rows -> a batch for one update
     steps_per_round: int  # of all actors of one seed
+    close: Callable[[], None] = nothing  # ends what the host started for it
 
 
 class RunRounds(Protocol):
@@ -82,6 +84,10 @@ def make_trainer(
     nothing but `config.VARIED`. Lane n trains seed n % seeds of setting n // seeds.
     """
     by, parts = twins(config), parts_of(mesh)
+    if world.host is not None and (mesh is not None or beside):
+        raise NdigoError(
+            f"world {world.name} is stepped by this machine: it trains on one device, one setting at a time"
+        )
     if parts.num > 1:
         refuse_unshared(config, world, reward)
     values = varied_values(beside)
@@ -137,7 +143,7 @@ def make_trainer(
     compiled_act = compiled("act", all_act, lambda key, params, rows, crowd, _: (key, key, rows, crowd), donate=2)
     compiled_learn = compiled("learn", all_learn, lambda state, *_: (state, a_leaf_each(Numbers)), donate=0)
     values = {name: placed.put(name, value) for name, value in values.items()}
-    return Trainer(
+    trainer = Trainer(
         init=compiled("init", lambda key: all_init(per_lane(key), values), None),
         run_rounds=in_rounds(compiled_act, compiled_learn, values),
         measure=compiled("measure", lambda params, key: all_measure(params, per_lane(key)), lambda *_: measured),
@@ -149,6 +155,7 @@ def make_trainer(
         sample=lambda key, rows: replay.open(replay.pick(key, rows, config.batch)),
         steps_per_round=config.actors * actors.steps,
     )
+    return trainer if actors.hosted is None else actors.hosted.instead_of(trainer, replay, make_learn)
 
 
 Made = Callable[[Any], tuple[Learner, Collector]]
