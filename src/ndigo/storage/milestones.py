@@ -48,17 +48,27 @@ def keep(run: Path, step: int, arrays: dict[str, np.ndarray], settings: dict[str
     """Keeps the state of a step that is the first of its slot; later ones are of a run that was taken back."""
     for later in steps(run):
         if later > step:
-            path_of(run, later).unlink(missing_ok=True)
+            _remove(path_of(run, later))
     before = max((kept for kept in steps(run) if kept <= step), default=0)
     params = {name.removeprefix(PREFIX): x[:1] for name, x in arrays.items() if name.startswith(PREFIX)}
     if not params or slot(step) <= slot(before):
         return
-    for left in (run / "milestones").glob(".step_*.tmp"):  # of a kill
-        left.unlink(missing_ok=True)
+    for left in (run / "milestones").glob(".step_*.safetensors.tmp"):  # of a kill
+        if re.fullmatch(r"\.step_[1-9][0-9]*\.safetensors\.tmp", left.name):  # no other name is ours to remove
+            _remove(left)
     with contextlib.suppress(NdigoError):
         save_agent(path_of(run, step), params, settings | {"learner_step": step})
 
 
 def load(run: Path, step: int) -> dict[str, np.ndarray]:
-    """The parameters at a milestone, [1, ...] each, once its sha256 is right."""
-    return load_agent(path_of(run, step))[1]
+    """The parameters at a milestone, [1, ...] each, once its sha256 and its step are right."""
+    settings, arrays = load_agent(path_of(run, step))
+    if settings.get("learner_step") != step:
+        found = settings.get("learner_step")
+        raise NdigoError(f"{path_of(run, step)} is not what its name says: it is of step {found}")
+    return arrays
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):  # it can stay: a run does not end for it
+        path.unlink()
