@@ -48,7 +48,7 @@ def ours(world: World) -> Made:
     def step(key: Any, state: Any, a_t: Any) -> Any:
         return begin_where(world.reset, ends(state)[0], key, world.step(key, state, a_t))
 
-    return world.reset, step, lambda state: world.frame.pack(world.observe(state))
+    return world.reset, step, world.observe
 
 
 def gymnax(id_: str) -> Made:

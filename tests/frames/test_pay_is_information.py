@@ -112,4 +112,4 @@ def test_white_noise_pays_nothing_in_any_channel(name):
     nats = np.asarray(likelihood.nats(logits, likelihood.target(jax.tree.map(jnp.asarray, o))))  # [T+K, C]
     loss_tk = np.stack([nats[t + 1 : t + K + 1] for t in range(T)])
     for H in range(1, K):
-        np.testing.assert_array_equal(ndigo_reward(loss_tk, H), 0)
+        np.testing.assert_array_equal(ndigo_reward(jnp.asarray(loss_tk), H), 0)
