@@ -1,4 +1,4 @@
-# `make discover` and `make test` need nothing but Python >= 3.11 and make: they build .venv first.
+# `make view`, `make discover` and `make test` need nothing but Python >= 3.11 and make: they build .venv first.
 
 BIN := .venv/bin
 PEERS := .venv-peers/bin
@@ -10,9 +10,10 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 # How long `make discover` trains.
 MINUTES ?= 5
 
-.PHONY: help discover test faults peers docs lint lock clean
+.PHONY: help view discover test faults peers docs lint lock clean
 
 help:
+	@echo 'make view       watch our agents on a page of your browser: NDIGO beside prediction error'
 	@echo 'make discover   train an agent in Experiment 1 for MINUTES=5, and compare it with Random and the paper'
 	@echo 'make test       linters, types and tests'
 	@echo 'make faults     kills, flipped bits and fuzzers in full, with their figures (docs/reliability.md)'
@@ -20,6 +21,9 @@ help:
 	@echo 'make docs       build the site into docs/_build; a warning is an error'
 	@echo 'make lock       solve the dependencies of pyproject.toml into the two locks (needs uv)'
 	@echo 'make clean      remove the virtual environments and the linters'\'' and tests'\'' caches'
+
+view: .venv/ready
+	$(BIN)/ndigo view
 
 discover: .venv/ready
 	$(BIN)/ndigo discover --minutes $(MINUTES)

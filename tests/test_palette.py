@@ -9,11 +9,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 
-from ndigo.palette import KINDS, OTHERS, REWARDS, Line, dash_of, line_of_reward, object_colours
+from ndigo.palette import KINDS, OBJECTS, OTHERS, REWARDS, Line, dash_of, hexadecimal, line_of_reward, object_colours
 from ndigo.paper.experiments import EXPERIMENTS
-from ndigo.report.figures import spread
+from ndigo.report.figures import legible, spread
 from ndigo.worlds.render import legend
 
 EYES = {
@@ -71,6 +71,20 @@ def test_two_objects_of_a_world_differ_to_all_eyes_or_in_dash_and_letter(name):
         assert one.colour != other.colour
         differ_in_form = dash_of(i) != dash_of(j) and one.label != other.label
         assert least_difference(one.colour, other.colour) >= 10 or differ_in_form
+
+
+@pytest.mark.parametrize(
+    "colour", [*(line.colour for line in (*REWARDS.values(), *OTHERS)), *map(hexadecimal, OBJECTS)]
+)
+def test_a_name_in_its_lines_colour_can_be_read_on_white(colour):
+    """By the luminance of this file's own conversion, WCAG 2's ratio; a colour that can be read stays as it is."""
+
+    def contrast(shade):
+        return 1.05 / ((XYZ @ linear(to_hex(shade)))[1] + 0.05)
+
+    assert contrast(legible(colour)) >= 4.45
+    if contrast(colour) >= 4.5:
+        assert to_hex(legible(colour)) == colour
 
 
 def test_a_kind_has_its_colour_wherever_it_stands():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,10 @@ from tiny_runs import change_settings
 import ndigo
 from ndigo.cli import main
 from ndigo.errors import NdigoError
+from ndigo.from_module import without_working_folder
+from ndigo.interop.suites import SUITES
+from ndigo.scale import local
+from ndigo.scale.sweep import Row
 from ndigo.storage.agents import load_agent, save_agent
 
 AGENTS = Path(__file__).parent.parent / "results" / "agents"
@@ -109,16 +115,58 @@ def test_a_run_that_names_a_module_is_refused(words, mark, finished, tmp_path, c
 
 @pytest.mark.parametrize("how", [["-m", "ndigo"], ["-c", "from ndigo.cli import main; main()"]])
 def test_a_file_in_the_working_folder_is_not_imported_in_place_of_a_package(how, tmp_path):
-    for name in ("numpy", "tyro", "rich"):
+    """Nor where no package is: JAX asks for plugins by name."""
+    for name in ("numpy", "tyro", "rich", "jax_plugins/planted"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name} of the working folder')")
     result = subprocess.run([sys.executable, *how, "worlds", "exp1"], cwd=tmp_path, capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_the_working_folder_goes_to_the_end_of_the_path(tmp_path, monkeypatch):
+def test_a_file_that_names_a_suite_runs_nothing_of_the_working_folder(mark, tmp_path):
+    """Where the suite is not installed, any module of its name would do."""
+    suite = next((suite for suite in SUITES if find_spec(suite) is None), None)
+    if suite is None:
+        pytest.skip("all suites are installed")
+    (tmp_path / f"{suite}.py").write_text(PLANTED.format(mark=mark) + "registered_envs = registry = dict\n")
+    agent = planted(tmp_path / "agent.safetensors", world=f"{suite}::Any-v0")
+    result = subprocess.run([sys.executable, "-m", "ndigo", "evaluate", agent.name], capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"{suite} is not installed" in result.stderr
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("world", ["planted::world", "::", "ndigo.interop.suites::x", "os::abort", "navix.py::x"])
+def test_a_file_can_name_no_other_suite_than_the_registered_ones(world, mark, tmp_path, capsys):
+    agent = planted(tmp_path / "agent.safetensors", world=world)
+    assert "unknown suite" in refused(["evaluate", str(agent), "--trust", "planted"], capsys)
+    assert not mark.exists()
+
+
+def test_the_process_of_a_row_imports_nothing_from_the_working_folder(tmp_path, monkeypatch):
+    for name in ("json", "jax", "optax"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name} of the working folder')")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", ["/installed"])
-    (tmp_path / "mine.py").write_text("from ndigo.worlds import make_world\nworld = make_world('maze')\n")
-    sys.modules.pop("mine", None)
-    assert ndigo.api.as_world("mine:world").name == "maze"
+    row = Row("row", ndigo.Config(world="nowhere"), tmp_path / "row")
+    assert local._start([row], {}).wait(timeout=200) == 2
+    assert (row.path / local.LOG).read_text().startswith("ndigo: unknown world or experiment 'nowhere'")
+
+
+def test_the_working_folder_goes_to_the_end_of_the_path_when_a_module_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"{os.pathsep}/named")  # the empty part is the working folder
+    monkeypatch.setattr(sys, "path", [str(tmp_path), "", "/named", "/installed"])
+    without_working_folder()
+    assert sys.path == ["/named", "/installed"]
+    (tmp_path / "planted.py").write_text("from ndigo.worlds import make_world\nworld = make_world('maze')\n")
+    assert ndigo.api.as_world("planted:world").name == "maze"
+    assert sys.path == ["/named", "/installed", str(tmp_path)]
+    sys.modules.pop("planted")
+
+
+def test_the_working_folder_that_the_user_names_is_searched_last(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", ".")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), "/installed"])
+    without_working_folder()
     assert sys.path == ["/installed", str(tmp_path)]

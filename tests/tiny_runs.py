@@ -42,6 +42,16 @@ TRUST = ("custom_world",)  # what a run in it needs to be opened again
 FLAGS = [word for name, value in TINY.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
+# Tests that are killed would leave their processes behind, and some of these train for hours.
+DIES_WITH_US = """
+import ctypes, os, signal
+if hasattr(libc := ctypes.CDLL(None), "prctl"):  # Linux
+    libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() == 1:
+        os._exit(1)
+"""
+
+
 def train_tiny(out: Path, reward: Any = "ndigo-1", world: Any = WORLD, **changes: Any) -> ndigo.Run:
     """A quiet run from Python."""
     return ndigo.train(world, reward, out=out, quiet=True, **{**TINY, **changes})
@@ -80,9 +90,9 @@ def start(
     stderr: int = subprocess.PIPE,
 ) -> subprocess.Popen[str]:
     """`ndigo ...` as a process of its own, in the folder of the examples; code may come first."""
-    code = f"import sys\n{first}\nfrom ndigo.cli import main\nsys.exit(main())"
+    code = f"{DIES_WITH_US}\nimport sys\n{first}\nfrom ndigo.cli import main\nsys.exit(main())"
     return subprocess.Popen(
-        [sys.executable, *(["-c", code] if first else ["-m", "ndigo"]), *words],
+        [sys.executable, "-c", code, *words],
         cwd=EXAMPLES,
         stdin=stdin,
         stdout=stdout,

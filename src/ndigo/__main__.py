@@ -3,7 +3,7 @@
 import sys
 
 if not sys.flags.safe_path:
-    sys.path.append(sys.path.pop(0))  # the working folder: nothing in it is imported in place of a package
+    del sys.path[0]  # the working folder: nothing in it is imported in place of a package, or of a missing one
 
 from ndigo.cli import main
 

@@ -13,6 +13,7 @@ import importlib
 import io
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -20,7 +21,8 @@ from ndigo import __version__
 from ndigo.commands import COMMANDS
 from ndigo.errors import StoppedNow, UserCodeError, explained, traceback_of, unknown_name
 from ndigo.fast.compile_cache import keep_compiled_programs
-from ndigo.from_module import working_folder_last
+from ndigo.from_module import without_working_folder
+from ndigo.terminal.starting import starting
 
 INTERRUPTED, READER_GONE = 130, 141
 
@@ -72,8 +74,16 @@ def _tell(error: Exception) -> int:
         raise error
     if isinstance(told, UserCodeError) and told.__cause__ is not None and (frames := traceback_of(told.__cause__)):
         print(frames, file=sys.stderr)
-    print("ndigo:", " ".join(str(told).split()), file=sys.stderr)
+    print(_fitted(f"ndigo: {' '.join(str(told).split())}"), file=sys.stderr)
     return told.exit_code
+
+
+def _fitted(line: str) -> str:
+    """The line, broken between words where a terminal would break it inside of one; elsewhere it stays one line."""
+    if not sys.stderr.isatty():
+        return line
+    width = os.get_terminal_size(sys.stderr.fileno()).columns
+    return textwrap.fill(line, max(width, 20), break_long_words=False, break_on_hyphens=False)
 
 
 def _leave(code: int) -> NoReturn:
@@ -92,10 +102,11 @@ def _run(argv: list[str], is_command: bool) -> int:
         raise unknown_name("option" if argv[0].startswith("-") else "command", argv[0], COMMANDS)
     else:
         if is_command:
-            working_folder_last(also_if_first=True)
+            without_working_folder()
         keep_compiled_programs(is_command=is_command)
-        command = importlib.import_module(f"ndigo.commands.{argv[0]}")
-        options = importlib.import_module("ndigo.terminal.options")
+        with starting(is_shown=is_command):
+            command = importlib.import_module(f"ndigo.commands.{argv[0]}")
+            options = importlib.import_module("ndigo.terminal.options")
         # A command whose defaults depend on its words (a preset) says so with a function of them.
         default = command.defaults(argv[1:]) if hasattr(command, "defaults") else None
         groups = getattr(command, "GROUPS", None)  # of options, where --help shows but the first

@@ -1,20 +1,26 @@
 """Every setting of a run, frozen; each default says whose it is.
 
 `Config()` is what every preset starts from. "paper" marks the appendix's value, "ours" a choice the paper leaves
-open or that our study changed (`docs/results.md`); `PRESETS["paper"]` puts all of the paper's back.
+open or that our study changed (`studies/`); `PRESETS["paper"]` puts all of the paper's back.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from ndigo.errors import NdigoError, unknown_name
 
 PRECISIONS = ("bfloat16", "float32")
 LAST_SEED = 2**32 - 1  # JAX's keys are made of 32 bits
 LARGEST = 2**31 - 1  # of any count: the device counts in 32 bits
+LARGEST_NUMBER = 1e30  # of a whole number where any may stand: files can hold such as no float can
 LONGEST_HORIZON = 1000  # K, and any reward's own horizon
 SIZES = ("belief_size", "num_filters", "num_features", "predictor_hidden", "head_hidden", "probe_hidden")
 # The largest that can be meant; what is below may still not fit the machine.
@@ -43,9 +49,9 @@ class Config:
     reward: str = "ndigo-4"
     """random, pe, pg, icm, ndigo-H (any H >= 1), ndigo-sum, task; exact: ig, ig-L, ideal-pe, ideal-ndigo-H."""
     curiosity_weight: float = 1.0
-    """What the agent earns is this times the reward above, ..."""
+    """The agent earns this times the intrinsic reward, plus its share of the task's."""
     task_weight: float = 0.0
-    """... plus this times the world's own task reward, where the world has one."""
+    """The agent earns this times the world's own task reward, where the world has one."""
     seeds: int = 10
     """Independent agents trained side by side (paper: 10)."""
     seed: int = 0
@@ -131,6 +137,8 @@ class Config:
             value, (types, what) = getattr(self, field.name), TYPES[str(field.type)]
             if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
                 raise NdigoError(f"{field.name} {value!r}: must be {what}")
+            if field.type != "int" and isinstance(value, int) and abs(value) > LARGEST_NUMBER:
+                raise NdigoError(f"{field.name} {str(value)[:9]}...: must be at most {LARGEST_NUMBER:g}")
             low, high = (0, LAST_SEED) if field.name == "seed" else (1, LARGEST_OF.get(field.name, LARGEST))
             if field.type == "int" and not low <= value <= high:
                 limit = f"at least {low}" if value < low else f"at most {high}"
@@ -154,10 +162,10 @@ class Config:
 
 
 PRESETS: dict[str, Config] = {
-    # A probe at 1e-3, which falls too, lags behind the belief it reads (docs/results.md).
+    # A probe at 1e-3, which falls too, lags behind the belief it reads (studies/first-recipe).
     "gpu": Config(last_rate=0.1, probe_rate=1e-2),
     # One seed on two cores, in minutes: a smaller network but for the decoder, and many large steps on few windows
-    # each, by which its model learns soonest (docs/results.md).
+    # each, by which its model learns soonest (studies/two-cores).
     "cpu": Config(
         seeds=1,
         precision="float32",
@@ -195,6 +203,49 @@ PRESETS: dict[str, Config] = {
         rounds_per_chunk=2,
     ),
 }
+
+
+# Numbers that a compiled program can take as they come: settings that differ in nothing else train side by side.
+VARIED = (
+    *("model_rate", "agent_rate", "probe_rate", "last_rate", "last_model_rate"),
+    *("gamma", "lambda_", "first_epsilon", "last_epsilon"),
+)
+
+
+def varied_values(beside: Sequence[Config]) -> dict[str, np.ndarray]:
+    """What differs between settings that train side by side, by lane: setting after setting, each with its seeds."""
+    resolved = [
+        dataclasses.replace(c, last_model_rate=c.last_rate if c.last_model_rate is None else c.last_model_rate)
+        for c in beside
+    ]
+    named = {name: [getattr(config, name) for config in resolved] for name in VARIED}
+    return {
+        name: np.repeat(np.asarray(values, np.float32), beside[0].seeds)
+        for name, values in named.items()
+        if len(set(values)) > 1
+    }
+
+
+def refuse_unlike(beside: Sequence[Config], names: Sequence[str]) -> None:
+    """An error for settings that no one program can train side by side."""
+    for config, name in zip(beside, names, strict=True):
+        for field in dataclasses.fields(Config):
+            values = getattr(beside[0], field.name), getattr(config, field.name)
+            if field.name not in VARIED and values[0] != values[1]:
+                raise NdigoError(
+                    f"{names[0]} and {name} cannot train side by side: {field.name} is {values[0]} and {values[1]}; "
+                    f"what may differ: {', '.join(name.strip('_') for name in VARIED)}"
+                )
+
+
+def with_values(config: Config, values: Mapping[str, Any]) -> Config:
+    """The settings with numbers that only the device knows; the host has checked them."""
+    if not values:
+        return config
+    own = copy.copy(config)
+    for name, value in values.items():
+        object.__setattr__(own, name, value)
+    return own
 
 
 def check_minutes(minutes: float | None) -> None:

@@ -64,13 +64,23 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
     return record
 
 
-def working_folder_last(*, also_if_first: bool = False) -> None:
-    """Modules of the working folder are found, but none of them in place of an installed one.
-
-    `also_if_first`: Python itself puts the folder first (`python -m`, `python -c`), and it goes to the end.
-    """
+def working_folder_last() -> None:
+    """From here on modules of the working folder are found, but none of them in place of an installed one."""
     here = os.getcwd()
-    if also_if_first:
-        sys.path[:] = [entry for entry in sys.path if entry not in ("", here)]
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)
+
+
+def without_working_folder() -> None:
+    """Nothing in the working folder is imported before the user names a module of their own.
+
+    Python puts the folder first (`python -m`, `python -c`, an empty part of PYTHONPATH). At the end of the path it
+    would still do harm: packages that are not installed are asked for by name (JAX looks for plugins, a world may be
+    another suite's), and whoever could put files into the folder would answer. Named in PYTHONPATH it goes to the end.
+    """
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:  # it was removed
+        here = ""
+    named = {os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry and here}
+    sys.path[:] = [entry for entry in sys.path if entry not in ("", here)] + ([here] if here in named else [])

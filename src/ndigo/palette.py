@@ -60,6 +60,9 @@ OTHERS = (
     Line("#6b7f3a", (0, (2, 2)), "d"),
 )
 
+# Of whatever else one figure compares, in this order.
+SERIES = tuple(REWARDS[name] for name in ("ndigo-4", "pe", "ndigo-2", "icm", "random"))
+
 
 def line_of_reward(reward: str) -> Line:
     """The same for a reward in every figure."""

@@ -11,12 +11,16 @@ import json
 from pathlib import Path
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
+from ndigo.palette import SERIES
 from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.measured import Measured, measured
 from ndigo.paper.rows import RowFolder, load_row
 from ndigo.paper.scores import bounds
+from ndigo.report.figures import PAGE, STYLE, plain, save_figure
 
 RUNS = Path(__file__).with_name("runs.jsonl.gz")
 LONGEST = "w100-32k"
@@ -86,24 +90,31 @@ def maze(runs: dict[str, dict[str, Measured]]) -> list[str]:
 
 def draw(runs: dict[str, dict[str, Measured]], path: Path) -> None:
     """Left, Experiment 1's loss and visits along the way; right, its loss by steps since the object was last seen."""
-    figure = Figure(figsize=(10, 3.2), layout="constrained")
+    with rc_context(STYLE):
+        save_figure(_windows(runs), path.with_suffix(""))
+
+
+def _windows(runs: dict[str, dict[str, Measured]]) -> Figure:
+    figure = Figure(figsize=(PAGE, 2.3), layout="constrained")
     along, visits, memory = figure.subplots(1, 3)
-    for name, label in WINDOWS.items():
-        run = runs[name]["exp1"]
+    for (name, label), style in zip(WINDOWS.items(), SERIES, strict=False):
+        run, line = runs[name]["exp1"], {"color": style.colour, "linestyle": style.dash}
         fixed = run.objects.index("fixed")
-        line = along.plot(run.steps, run.discovery_curve().mean(axis=0), label=label)[0]
-        visits.plot(run.steps, run.curves["visits"][:, :, fixed].mean(axis=1), color=line.get_color())
+        along.plot(run.steps, run.discovery_curve().mean(axis=0), label=label, **line)
+        visits.plot(run.steps, run.curves["visits"][:, :, fixed].mean(axis=1), **line)
         loss, steps = run.tracking_loss[:, fixed], run.tracking_steps[:, fixed]
         for seed in loss:
-            memory.plot(seed, color=line.get_color(), linewidth=0.6, alpha=0.4)
-        memory.plot((loss * steps).sum(axis=0) / steps.sum(axis=0), color=line.get_color(), linewidth=2)
+            memory.plot(seed, color=style.colour, linewidth=0.5, alpha=0.4)
+        memory.plot((loss * steps).sum(axis=0) / steps.sum(axis=0), linewidth=2, **line)
     along.set(xlabel="learner steps", ylabel="discovery loss, nats", ylim=(0, None))
     visits.set(xlabel="learner steps", ylabel="steps with the object in view", ylim=(0, 400))
     memory.set(xlabel="steps since last seen", ylabel="discovery loss, nats", ylim=(0, None))
+    for axis in (along, visits):
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x else "0"))
     for axis in (along, visits, memory):
-        axis.spines[["top", "right"]].set_visible(False)
+        plain(axis)
     figure.legend(*along.get_legend_handles_labels(), loc="outside upper center", ncols=len(WINDOWS), frameon=False)
-    figure.savefig(path, dpi=130)
+    return figure
 
 
 def gather(folder: Path) -> None:

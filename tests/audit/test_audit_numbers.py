@@ -165,5 +165,5 @@ def test_verdict_blames_the_likelihood_for_what_a_perfect_model_would_overpay_an
     assert "For the walls the model pays" in told
     perfect = verdict(audit_of(random_episodes(1, learned=judged.attainable, ideal=judged.attainable)))
     assert "too much" not in perfect
-    assert "The model's own error is under half a nat an episode in every channel." in perfect
+    assert "The model's own error is under half a nat per episode in every channel." in perfect
     assert "Noise (noise) makes up 0.0% of the return" in perfect

@@ -181,7 +181,9 @@ def test_two_worlds_whose_names_are_paths_get_pictures_in_the_folder(tmp_path, c
     settings["config"]["world"] = "a/../../b"
     (runs[1] / "config.json").write_bytes(sealed_settings(settings))
     assert main(["report", *map(str, runs), "--out", str(tmp_path / "out")]) == 0
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["curves-a-..-..-b.png", "curves-exp1.png"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        f"{name}.{kind}" for name in ("curves-a-..-..-b", "curves-exp1") for kind in ("pdf", "png", "svg")
+    ]
     assert not (tmp_path / "b.png").exists()
 
 
@@ -190,7 +192,12 @@ def test_names_with_dollars_and_bytes_of_no_character_are_drawn_as_they_are(tmp_
     monkeypatch.chdir(tmp_path)
     runs = [write_run(Path(name), world="exp1", reward="ndigo-4", seeds=2) for name in ("a$x^$", "b\udcff")]
     assert main(["report", *map(str, runs), "--out", "out", "--html", "out/page.html"]) == 0
-    assert sorted(path.name for path in Path("out").iterdir()) == ["curves.png", "page.html"]
+    assert sorted(path.name for path in Path("out").iterdir()) == [
+        "curves.pdf",
+        "curves.png",
+        "curves.svg",
+        "page.html",
+    ]
     assert "a$x^$" in Path("out/page.html").read_text()
     figure = Figure()
     axes = figure.subplots()

@@ -5,11 +5,13 @@ import dataclasses
 import importlib
 import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
 
 import pytest
+from person import Person
 
 from ndigo import __version__
 from ndigo.cli import main
@@ -47,13 +49,24 @@ def test_an_unknown_command_gets_one_line_with_the_nearest(capsys):
     assert err.endswith("(nearest: worlds)\n")
 
 
+def test_on_a_terminal_a_long_line_is_broken_between_words():
+    with Person("wolds", columns=60) as person:
+        code, told = person.leave()
+    lines = told.strip().split("\r\n")
+    assert code == 2
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 60
+    words = " ".join(lines).split()
+    assert {f"{name}," for name in sorted(COMMANDS)[:-1]} <= {*words}  # no name is cut
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_answers_an_unknown_option_in_one_line(name, capsys):
     assert main([name, "--hepl", "3"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
-    assert err.startswith("ndigo: unknown option '--hepl'; nearest: --help; known: --")
+    assert re.match(r"ndigo: unknown option '--hepl'; nearest: --help; (known: --|ndigo \w+ --help-all lists all)", err)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -48,7 +48,7 @@ def test_a_row_is_paused_resumed_kept_and_compared(small_recipe, tmp_path, capsy
     assert main([*WORDS, "--minutes", "0.00001"]) == 0
     out = capsys.readouterr().out
     assert out.startswith(
-        "exp1-ndigo-1: 2 seeds, 8 learner steps, 96 world steps a seed, then 5 greedy episodes a seed\n"
+        "exp1-ndigo-1: 2 seeds, 8 learner steps, 96 world steps per seed, then 5 greedy episodes per seed\n"
     )
     assert "paused at step 4, saved in runs/rows/exp1-ndigo-1; the same command goes on from there" in out
     assert not (tmp_path / "rows").exists()

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
+import os
 import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+import safetensors.numpy
 from probe_worlds import two_arms
 from stream_of_episodes import end_to_end, play
 
@@ -16,6 +22,8 @@ from ndigo import frames
 from ndigo.config import preset
 from ndigo.curiosity import make_curiosity, saving
 from ndigo.errors import NdigoError
+from ndigo.storage.lock import one_writer
+from ndigo.storage.seal import seal, unseal
 
 WORLD = two_arms()
 LENGTHS = [[5, 7, 3, 8, 8], [8, 8, 8], [2, 8, 6, 8]]
@@ -120,6 +128,71 @@ def test_a_save_goes_on_bit_for_bit_and_a_damaged_one_is_named(rolled, tmp_path)
         second.load(tmp_path)
 
 
+def resaved(folder: Path, change: Callable[[dict[str, np.ndarray]], object]) -> None:
+    """The newest save with other arrays, and with digests as if it had been written so."""
+    step = max(folder.glob("step_*"))
+    arrays = safetensors.numpy.load((step / "state.safetensors").read_bytes())
+    change(arrays)
+    data = safetensors.numpy.save(arrays)
+    (step / "state.safetensors").write_bytes(data)
+    manifest, _ = unseal((step / "manifest.json").read_bytes().removesuffix(b"\n"))
+    manifest["state"] = hashlib.sha256(data).hexdigest()
+    (step / "manifest.json").write_bytes(seal(json.dumps(manifest).encode()) + b"\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda a: a.pop("pending00000000:[1]"),
+            "configuration: 'pending00000000:\\[1\\]' of the steps not yet learned",
+        ),
+        (lambda a: a.update({"pending00000000:[0]": np.zeros((1, N))}), r"pending00000000:\[0\] is float64\[1, 3\]"),
+        (lambda a: a.update({"seen:": a["seen:"][:1]}), r"seen: is uint8\[1, 1, 1, 5\]"),
+        (lambda a: a.update({"[0].step": np.float32(0.5)[None]}), r"\[0\].step is float32\[1\], expected int32\[\]"),
+        (lambda a: a["[0].params.model.core.gru.weight"].fill(np.nan), "gru.weight holds numbers that are not finite"),
+    ],
+)
+def test_a_save_that_somebody_else_made_is_refused_and_changes_nothing(change, message, rolled, tmp_path):
+    bonus = made()
+    walk(bonus, rolled, range(2))
+    bonus.save(tmp_path)
+    before = leaves(bonus)
+    resaved(tmp_path, change)
+    with pytest.raises(NdigoError, match=message):
+        bonus.load(tmp_path)
+    assert bonus.clock == 2
+    for one, other in zip(before, leaves(bonus), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_save_takes_the_place_of_no_later_and_of_no_other_one(rolled, tmp_path):
+    """Else the newest, which `load` takes, would be the old one; and the new one, the oldest, would be cleared away."""
+    old, new = made(seed=1), made(seed=2)
+    walk(old, rolled, range(3))
+    old.save(tmp_path)
+    walk(old, rolled, range(3, 5))
+    later = old.save(tmp_path)
+    walk(new, rolled, range(1))
+    with pytest.raises(NdigoError, match="has a save of step 5, later than 1: load that, or save elsewhere"):
+        new.save(tmp_path)
+    with pytest.raises(NdigoError, match="was saved with reward ndigo-1, expected pe"):
+        saving.save(tmp_path, new._settings() | {"reward": "pe"}, 9, {}, [], None)
+    (later / "manifest.json").write_bytes(b"")
+    (tmp_path / "step_3" / "manifest.json").write_bytes(b"")
+    assert new.save(tmp_path).is_dir()  # what is damaged is in nobody's way
+    with pytest.warns(UserWarning, match=r"step_[35] is damaged"):
+        old.load(tmp_path)
+    assert old.clock == 1
+
+
+def test_one_writer_at_a_time(rolled, tmp_path):
+    bonus = made()
+    with one_writer(tmp_path), pytest.raises(NdigoError, match=f"is being written by process {os.getpid()} on"):
+        bonus.save(tmp_path)
+    assert bonus.save(tmp_path).is_dir()
+
+
 def test_scaled_pay_is_in_units_of_the_deviation_of_all_returns_so_far(rolled):
     """Against float64: R <- gamma R + r, anew with every episode; the variance over every R so far."""
     plain, scaled = made(), made(scale="return-std", gamma=0.9)
@@ -149,6 +222,8 @@ def test_scaled_pay_is_in_units_of_the_deviation_of_all_returns_so_far(rolled):
             {"o": np.full((N, 1, 1, 5), 7, np.uint8)},
             r"after 1 steps: in the binary channel 'bit0' of frame 0 the value 7",
         ),
+        ({"o": np.zeros((N, 1, 1, 5), complex)}, r"observations are complex128, expected numbers \(uint8\)"),
+        ({"o": np.zeros((N, 1, 1, 5), object)}, r"observations are object, expected numbers \(uint8\)"),
         ({"a": np.array([0, 1, 3])}, r"actions reach from 0 to 3, expected 0 to 2"),
         ({"a": np.array([0.0, 1.0, 2.0])}, r"actions are float64\[3\], expected whole numbers \[3\]"),
         ({"first": np.array([0, 2, 0])}, r"is_first is int64\[3\], expected True or False \[3\]"),

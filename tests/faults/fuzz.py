@@ -44,6 +44,7 @@ def skip_the_work(patch: pytest.MonkeyPatch, recorded: Episodes) -> None:
     patch.setattr("ndigo.viewer.server.serve", lambda app, listener: listener.close())
     patch.setattr("webbrowser.open", lambda url: True)
     patch.setattr("ndigo.commands.reproduce.time_round", lambda *_: 1.0)
+    patch.setattr("ndigo.commands.sweep.find_engine", lambda name: reached)
     for module in ("export", "report"):
         patch.setattr(f"ndigo.commands.{module}.record_numbered", lambda *_: some_episodes(recorded, 0, 1))
     for work in ("bench.measure", "audit.judge_policy", "discover.walker_line", "walk.show"):

@@ -56,6 +56,7 @@ TEXTS = [
     "=",
 ]
 PATHS = ["agent.safetensors", "run", "episodes.npz", "rows", "empty", "folder", "loop", "missing/a", "run/config.json"]
+PATHS += ["settings.toml", "sweep.toml"]
 OUTPUTS = [
     "out",
     "out.png",
@@ -82,6 +83,9 @@ NEARLY_RIGHT = [
     ["walk", "exp1"],
     ["bench", "--seeds", "1"],
     ["discover"],
+    ["train", "--config", "settings.toml", "--dry-run"],
+    ["sweep", "sweep.toml"],
+    ["sweep", "status", "sweep.toml"],
 ]
 # What a command writes to is only ever named inside the working folder, whatever else is made up.
 WRITES = {"out", "html", "video", "gif", "figure", "episodes_file", "json", "docs", "rows", "runs"}
@@ -130,6 +134,8 @@ def here(tmp_path, monkeypatch, recorded):
     make_up(folder / "rows", Row("exp1", "pe"))
     save_episodes(folder / "episodes.npz", recorded)
     (folder / "folder").mkdir()
+    (folder / "settings.toml").write_text('preset = "cpu"\nworld = "exp1"\n')
+    (folder / "sweep.toml").write_text('preset = "cpu"\nworld = "exp1"\nout = "rows"\n[grid]\nseed = [0, 1]\n')
     (folder / "empty").touch()
     (folder / "loop").symlink_to("loop")
     (folder / "own.py").write_text("from faults.wrong_records import RIGHT as world\nnumber = 3\ndef broken(): 1 / 0\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -19,13 +20,16 @@ import numpy as np
 import pytest
 from made_up_rows import make_up
 
+from ndigo.curiosity import saving
 from ndigo.errors import NdigoError
 from ndigo.fast import programs
 from ndigo.fast.programs import kept
+from ndigo.frames import bits
 from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.references import FOLDER, reference_lines
 from ndigo.paper.rows import load_row
-from ndigo.storage import checkpoint
+from ndigo.scale.settings_file import read_settings
+from ndigo.storage import checkpoint, milestones
 from ndigo.storage.agents import load_agent
 from ndigo.storage.episodes import load_episodes, save_episodes
 from ndigo.storage.run_folder import RunFolder
@@ -48,6 +52,19 @@ def kinds(finished, recorded, tmp_path_factory) -> dict[str, tuple[Path, Callabl
     references = root / "references" / "exp1.json"
     shutil.copytree(str(FOLDER), references.parent)
 
+    milestones.keep(root / "run", 100, {".learner.params.weight": np.ones((1, 9), np.float32)}, run.settings())
+    small = {"reward": "pe", "num_envs": 2, "config": {}}
+    tree, frame = {"weight": np.arange(40.0, dtype=np.float32)}, bits(["thing"], 2)
+    saved = saving.save(root / "curiosity", small, 5, tree, [], np.ones((2, *frame.shape), np.uint8))
+
+    def read_curiosity() -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # the one before is used, and the damaged one is named
+            try:
+                return saving.load(saved.parent, small, tree, frame)
+            except UserWarning as warning:
+                raise NdigoError(str(warning)) from None
+
     def read_row() -> Any:
         found = load_row(row)
         return found.settings, found.result, found.metrics
@@ -62,9 +79,14 @@ def kinds(finished, recorded, tmp_path_factory) -> dict[str, tuple[Path, Callabl
 
     return {
         "config.json of a run": (run.path / "config.json", run.settings),
+        "config.json for --config": (run.path / "config.json", lambda: read_settings(run.path)),
         "metrics.jsonl": (run.path / "metrics.jsonl", run.metrics),
         "manifest.json": (step / "manifest.json", read_state),
         "state.safetensors": (step / "state.safetensors", read_state),
+        "milestone": (milestones.path_of(run.path, 100), lambda: milestones.load(run.path, 100)),
+        "curiosity.json": (saved.parent / "curiosity.json", read_curiosity),
+        "manifest.json of a curiosity": (saved / "manifest.json", read_curiosity),
+        "state.safetensors of a curiosity": (saved / "state.safetensors", read_curiosity),
         "agent.safetensors": (agent, lambda: load_agent(agent)),
         "result.json": (row / "result.json", read_row),
         "config.json of a row": (row / "config.json", read_row),
@@ -96,6 +118,8 @@ def tell(capsys: pytest.CaptureFixture[str], name: str, count: Counter[str]) -> 
     "name",
     [
         *("config.json of a run", "metrics.jsonl", "manifest.json", "state.safetensors", "agent.safetensors"),
+        *("config.json for --config", "milestone", "curiosity.json"),
+        *("manifest.json of a curiosity", "state.safetensors of a curiosity"),
         *("result.json", "config.json of a row", "metrics.jsonl.gz", "reference agents", "episodes.npz"),
     ],
 )

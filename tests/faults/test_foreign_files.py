@@ -161,6 +161,32 @@ def foreign_recording(rng: random.Random, here: Path) -> list[list[str]]:
     ]
 
 
+def foreign_settings(rng: random.Random, here: Path) -> list[list[str]]:
+    """A sweep, or the settings of one run, in TOML; and the note of a row's job."""
+    settings = {"preset": "cpu", "world": "exp1", "batch": 4, "model_rate": 1e-3, "seeds": 1}
+    grid = {"grid": {"seed": [0, 1], "reward": ["pe", "icm"]}, "slurm": {"timeout_min": 9}, "ray": {"num_cpus": 1}}
+    is_sweep, path = rng.random() < 0.6, here / "settings.toml"
+    table = changed(rng, settings | (grid if is_sweep else {}))
+    text = toml(table if isinstance(table, dict) else {"preset": table}).encode()
+    path.write_bytes(text if rng.random() < 0.8 else spoiled(rng, text))
+    note = {"state": "running", "engine": "ray", "since": 5.0, "why": "", "host": "here", "pid": 7}
+    row = here / "runs" / "settings" / "pe-seed-0"
+    row.mkdir(parents=True)
+    data = json.dumps(changed(rng, note)).encode()
+    (row / "job.json").write_bytes(data if rng.random() < 0.8 else spoiled(rng, data))
+    if is_sweep:
+        return [["sweep", "status", str(path)], ["sweep", str(path), "--dry-run"]]
+    return [["train", "--config", str(path), "--dry-run"]]
+
+
+def toml(table: dict[str, Any]) -> str:
+    """Names and values are written in TOML as in JSON, but for tables; what TOML has not (null) is its own mistake."""
+    tables = {name: part for name, part in table.items() if isinstance(part, dict)}
+    lines = [f"{json.dumps(name)} = {json.dumps(part)}" for name, part in table.items() if name not in tables]
+    inner = [f"[{json.dumps(name)}]\n{toml(part)}" for name, part in tables.items()]
+    return "\n".join([*lines, *inner])
+
+
 def test_every_foreign_file_is_read_or_refused_in_a_line(tmp_path, monkeypatch, recorded, capsys):
     skip_the_work(monkeypatch, recorded)
     fuzz = Fuzz(capsys)
@@ -172,7 +198,7 @@ def test_every_foreign_file_is_read_or_refused_in_a_line(tmp_path, monkeypatch, 
             here.mkdir()
             monkeypatch.chdir(here)
             save_episodes(here / "episodes.npz", recorded)
-            make = rng.choice([foreign_agent, foreign_run, foreign_row, foreign_recording])
+            make = rng.choice([foreign_agent, foreign_run, foreign_row, foreign_recording, foreign_settings])
             for words in make(rng, here):
                 fuzz.run(words, f"(seed {seed}, {make.__name__})")
     fuzz.tell(f"{FILES} foreign files")
@@ -187,7 +213,7 @@ def test_the_files_are_right_before_they_are_changed(tmp_path, monkeypatch, reco
     monkeypatch.setattr("faults.test_foreign_files.changed", lambda rng, tree: tree)
     save_episodes(tmp_path / "episodes.npz", recorded)
     fuzz = Fuzz(capsys)
-    for make in (foreign_run, foreign_row):
+    for make in (foreign_run, foreign_row, foreign_settings):
         for words in make(random.Random(0), tmp_path):
             fuzz.run(words)
-    assert fuzz.count == {"exit 0": 5}
+    assert fuzz.count == {"exit 0": 6}

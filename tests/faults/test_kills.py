@@ -10,23 +10,31 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tiny_runs import FLAGS, TRUST, WORLD, numbers, start, train_tiny
 
 import ndigo
+from ndigo.curiosity import saving
+from ndigo.frames import bits
 from ndigo.storage import checkpoint
 
 IS_WHOLE = os.environ.get("NDIGO_FAULTS") == "all"
-WRITE_POINTS = range(55) if IS_WHOLE else (4, 31)
+# By world, one of episodes of one length and one whose episodes end by themselves: before which writes it is killed.
+STREAM = "stream_worlds:corridor_to_goal"
+WRITE_POINTS = {WORLD: range(55), STREAM: range(0, 55, 5)} if IS_WHOLE else {WORLD: (4,), STREAM: (31,)}
+SAVE_POINTS = range(40) if IS_WHOLE else (3, 22)
 RANDOM_KILLS = 100 if IS_WHOLE else 2
 KILLS_PER_RUN = 5
 LONG = 400 if IS_WHOLE else 40  # learner steps of a run that is killed at random moments
 WORDS = ["train", WORLD, *FLAGS, "--reward", "ndigo-1"]
 RESUME = ["--trust", *TRUST]
+TESTS = Path(__file__).parent.parent
 
 # The half of a write is a point too: of what was written since the last sync, only the first half reaches the disk.
 KILL_AT_WRITE = """
@@ -85,20 +93,50 @@ def tell(capsys: pytest.CaptureFixture[str], what: str, count: Counter[str]) -> 
             print(f"\n{what}: {dict(count)}")
 
 
-def test_a_kill_at_any_write_loses_nothing(finished, tmp_path, capsys):
-    count = Counter[str]()
-    for point in WRITE_POINTS:
+@pytest.mark.parametrize("world", WRITE_POINTS)
+def test_a_kill_at_any_write_loses_nothing(world, finished, tmp_path, capsys):
+    count, trust = Counter[str](), (*TRUST, "stream_worlds")
+    unbroken = finished.path if world == WORLD else train_tiny(tmp_path / "unbroken", world=world).path
+    for point in WRITE_POINTS[world]:
         run = tmp_path / f"run-{point}"
-        process = start(*WORDS, "--out", str(run), first=KILL_AT_WRITE.format(point=point))
+        first = f"sys.path.append({str(TESTS)!r})\n{KILL_AT_WRITE.format(point=point)}"
+        process = start("train", world, *WORDS[2:], "--out", str(run), first=first)
         out, err = process.communicate(timeout=200)
         assert process.returncode == -signal.SIGKILL, (point, out, err)
         if (run / "config.json").exists():
-            ndigo.resume(run, quiet=True, trust=TRUST)
+            ndigo.resume(run, quiet=True, trust=trust)
         else:  # killed before there was a run: the same command begins it
-            train_tiny(run)
-        count["resumed identical" if is_whole(run, finished.path) else f"lost at {point}"] += 1
-    tell(capsys, "SIGKILL at a write", count)
-    assert count == {"resumed identical": len(WRITE_POINTS)}
+            train_tiny(run, world=world)
+        count["resumed identical" if is_whole(run, unbroken) else f"lost at {point}"] += 1
+    tell(capsys, f"SIGKILL at a write, {world}", count)
+    assert count == {"resumed identical": len(WRITE_POINTS[world])}
+
+
+SAVE_SIX = """
+import numpy as np
+from pathlib import Path
+from ndigo.curiosity import saving
+for step in range(1, 7):
+    saving.save(Path(sys.argv[1]), {settings}, step, {{"w": np.full(99, step, np.int32)}}, [], None)
+    print(step, flush=True)
+"""
+
+
+def test_a_kill_within_a_save_of_a_curiosity_leaves_it_or_the_one_before(tmp_path, capsys):
+    count, settings = Counter[str](), {"reward": "pe", "num_envs": 1, "config": {}}
+    for point in SAVE_POINTS:
+        folder = tmp_path / f"save-{point}"
+        code = f"import sys\n{KILL_AT_WRITE.format(point=point)}{SAVE_SIX.format(settings=settings)}"
+        child = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=200)
+        assert child.returncode == -signal.SIGKILL, (point, child.stderr)
+        told = [int(word) for word in child.stdout.split()]
+        if told:
+            step, tree, _, _ = saving.load(folder, settings, {"w": np.zeros(99, np.int32)}, bits(["thing"], 2))
+            assert step in (told[-1], told[-1] + 1), point
+            assert (tree["w"] == step).all(), point
+        saving.save(folder, settings, 9, {"w": np.zeros(99, np.int32)}, [], None)  # it goes on
+        count["whole"] += 1
+    tell(capsys, "SIGKILL within a save of a curiosity", count)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import dataclasses
 import os
 from pathlib import Path
 
+import jax.numpy as jnp
 import pytest
 from tiny_runs import TINY
 
@@ -19,12 +20,15 @@ REWARDS = sorted(ndigo.REWARDS) if IS_WHOLE else ["icm", "ideal-pe", "ndigo-4", 
 CONFIG = ndigo.Config(**{name: value for name, value in TINY.items() if name != "preset"}, precision="float32")
 
 
-def test_there_are_forty():
-    assert len(wrong.WORLDS) + len(wrong.REWARDS) == 40
+def test_there_are_fifty():
+    assert len(wrong.WORLDS) + len(wrong.REWARDS) == 50
 
 
 def test_what_is_right_passes():
     check_world(wrong.RIGHT)
+    check_world(wrong.RIGHT_ENDING)
+    # An episode may have no end at all: the stream just goes on.
+    check_world(dataclasses.replace(wrong.RIGHT_ENDING, ends=lambda state: (jnp.bool_(False),) * 2))
     check_world(dataclasses.replace(wrong.RIGHT, truth=None, objects=(), map_shape=None))
     check_reward(wrong.RIGHT_REWARD, wrong.RIGHT, CONFIG)
 

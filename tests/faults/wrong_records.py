@@ -1,4 +1,4 @@
-"""Forty worlds and rewards, each with one mistake in it, and the words that must name it."""
+"""Fifty worlds and rewards, each with one mistake in it, and the words that must name it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ndigo.frames import vector
 from ndigo.rewards import IntrinsicReward, paid, table
 from ndigo.types import Paid, Truth, ahead
 from ndigo.worlds import Channel, World
@@ -63,6 +64,27 @@ def _told(**changes: Callable[[Any], Any]) -> dict[str, Any]:
         return dataclasses.replace(right, **{name: f(getattr(right, name)) for name, f in changes.items()})
 
     return {"truth": truth}
+
+
+def _ends(**changes: Any) -> dict[str, Any]:
+    """A world whose episodes end at the right edge, where its task pays, with some fields changed."""
+
+    def is_there(state):
+        return state.agent[1] == COLS - 1
+
+    right: dict[str, Any] = {
+        "ends": lambda state: (is_there(state), is_there(state)),
+        "task_reward": lambda state: is_there(state).astype(jnp.float32),
+        "place": lambda state: state.agent,
+        "events": ("there",),
+        "happens": lambda state: is_there(state)[None],
+    }
+    return right | changes
+
+
+def _vector(o: Any) -> dict[str, Any]:
+    """A frame of two numbers that observe does not keep to."""
+    return {"frame": vector(2, low=0, high=9), "shape": (), "channels": (), "observe": lambda state: o}
 
 
 def _broken(*_):
@@ -119,6 +141,28 @@ WORLDS: dict[str, tuple[dict[str, Any], str]] = {
     "no actions": ({"actions": ()}, "actions is empty"),
     "no steps": ({"num_steps": 0}, "num_steps is 0, expected a whole number of at least 1"),
     "half a step": ({"num_steps": 4.5}, "num_steps is 4.5"),
+    "numbers that are none": (_vector(jnp.array([0.0, jnp.nan])), "in entry 1 of frame 0 the value nan"),
+    "numbers of another type": (_vector(jnp.array([0, 1])), "observe returned int32[2], expected float32[2]"),
+    "two channels of one name": (
+        {"channels": (Channel("floor", "binary"), Channel("floor", "one_hot"))},
+        "two channels are named 'floor'",
+    ),
+    "ends at once": (_ends(ends=lambda s: (jnp.bool_(True),) * 2), "ends says of every episode's first frame that"),
+    "terminates and goes on": (
+        _ends(ends=lambda s: (jnp.bool_(False), s.agent[1] == 2)),
+        "that it terminates its episode, and not that it ends it",
+    ),
+    "one end": (_ends(ends=lambda s: s.agent[1] == 2), "ends returned bool[], expected two"),
+    "task of nothing": (
+        _ends(task_reward=lambda s: jnp.where(s.agent[1] == 2, jnp.inf, 0.0)),
+        "task_reward returned inf in frame",
+    ),
+    "task without ends": (
+        {"task_reward": lambda s: jnp.float32(1)},
+        "task_reward is for worlds whose episodes end by themselves",
+    ),
+    "places of nothing": (_ends(place=lambda s: s.agent / 0), "place returned numbers that are not finite"),
+    "events by number": (_ends(events=(5,)), "events is (5,), expected a tuple of names"),
     "asks for a number": (
         {"step": lambda k, s, a: _step(k, s, a) if a > 0 else s},
         "step raised TracerBoolConversionError",
@@ -140,6 +184,7 @@ def _remembers(after: Callable[..., Any]) -> IntrinsicReward:
     return dataclasses.replace(right, remember=lambda model: jnp.zeros(3), after_update=after)
 
 
+RIGHT_ENDING = dataclasses.replace(RIGHT, **_ends())
 RIGHT_REWARD = _with()
 REWARDS: dict[str, tuple[IntrinsicReward, str]] = {
     "one number": (_with(r_t=jnp.mean), "pay's r_t returned float32[], expected floating[6,2]"),

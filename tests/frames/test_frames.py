@@ -175,6 +175,21 @@ WRONG = {
         r"is uint8\[5, 2, 2, 3\], expected uint8\[n,4,4,3\]",
     ),
     "twice": (lambda: frames.pixels(4, patch=2, codebook=BOOK[[0, 0]]), "two patches of the codebook are the same"),
+    "limits that are one": (lambda: frames.vector(1, low=1, high=1 + 1e-12), "expected finite low < high"),
+    "limits too far": (lambda: frames.vector(1, low=-3e38, high=3e38), "expected finite low < high"),
+    "limits of text": (
+        lambda: frames.vector(1, low="a", high=1),
+        "low is 'a', expected a number, or one for each of 1",
+    ),
+    "limits too many": (lambda: frames.vector(2, low=0, high=(1, 2, 3)), r"high is \(1, 2, 3\), expected a number"),
+    "two names": (lambda: frames.tiles((3, 2), names=("a", "a")), "two channels are named 'a'"),
+    "no name": (lambda: frames.vector(2, low=0, high=1, names=("a", 5)), "the name 5 is no text"),
+    "one value": (lambda: frames.tiles(5), "values is 5, expected a list"),
+    "half a tile": (lambda: frames.tiles((3, 2), listed=[(0.5, 1)]), r"\(0.5, 1\) is listed"),
+    "one channel": (lambda: frames.bits(3, 3), "channels is 3, expected a list"),
+    "part": (lambda: frames.join(map=3), "part 'map' is a int, expected one of ndigo.frames"),
+    "ragged codebook": (lambda: frames.pixels(4, patch=2, codebook=[[1], [1, 2]]), "are not of one size"),
+    "pictures": (lambda: frames.patches_in(np.full((4, 4, 1), 300), 2), r"are int64\[4, 4, 1\], expected uint8"),
     "no parts": (lambda: frames.join(), "a join of no frames"),
     "kind": (lambda: frames.bits([Channel("a", "onehot")], 3), "did you mean 'one_hot'|unknown kind"),
     "reading": (lambda: BINS.likelihood("mixture"), "unknown likelihood of numbers 'mixture'"),
@@ -187,3 +202,20 @@ def test_a_wrong_frame_is_refused_in_one_line(what):
     with pytest.raises(NdigoError, match=says) as refused:
         make()
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("frame", "o_t", "says"),
+    [
+        (BINS, np.full((2, 3), 1e300), "in entry 0 of frame 0 the value 1e+300, expected a finite number"),
+        (BINS, np.array([[0, 0, 0], [0, np.nan, 0]]), "in entry 1 of frame 1 the value nan"),
+        (
+            frames.pixels(2, patch=2, codebook=BOOK),
+            np.full((1, 2, 2, 3), 300),
+            "in frame 0 the value 300, expected 0 to",
+        ),
+        (frames.pixels(2, patch=2, codebook=BOOK), np.full((1, 2, 2, 3), -1), "in frame 0 the value -1, expected 0 to"),
+    ],
+)
+def test_a_value_that_storage_would_change_is_named(frame, o_t, says):
+    assert frame.wrong(o_t).startswith(says)

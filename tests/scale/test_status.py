@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -78,6 +79,15 @@ def test_rows_that_do_not_run_say_why(tmp_path):
     shutil.rmtree(tmp_path)
     assert look(row_with(tmp_path, []), NOW).state == "waiting"
     assert look(row_with(tmp_path, [line(40, 3.0)]), NOW).state == "begun"  # by ndigo train, which leaves no note
+
+
+@pytest.mark.parametrize(
+    "change", [{"since": "x"}, {"since": None}, {"pid": 2**70}, {"pid": -1}, {"pid": 0.5}, {"state": "?"}, {"host": 5}]
+)
+def test_a_note_that_no_job_wrote_counts_as_none(change, tmp_path):
+    row = row_with(tmp_path, [line(40, 3.0)], state="running", host=socket.gethostname())
+    (tmp_path / NAME).write_text(json.dumps(json.loads((tmp_path / NAME).read_text()) | change))
+    assert look(row, NOW).state == "begun"
 
 
 def test_a_damaged_row_says_so_in_its_own_place(tmp_path):

@@ -115,6 +115,12 @@ def test_what_engines_take_is_handed_on_in_their_own_words(tmp_path):
         ('preset = "cup"\n', r"unknown preset in \S+: 'cup'; known: cpu, gpu, paper \(nearest: cpu\)"),
         ("preset = [1]\n", r"unknown preset in \S+: '\[1\]'; known: "),
         ('preset = "cpu"\nout = 3\n', r"out = 3 must be text, the folder of the rows"),
+        ('preset = "cpu"\nout = "a\\nb"\n', r"out = 'a\\nb' must be text, the folder of the rows"),
+        (f'preset = "cpu"\ntask_weight = 1{"0" * 400}\n', r"task_weight 100000000\.\.\.: must be at most 1e\+30"),
+        (
+            'preset = "cpu"\n[grid]\n' + "".join(f"{n} = {[*range(1, 60)]}\n" for n in ("seed", "batch", "window")),
+            r"rates.toml has 205,379 rows; at most 10,000 can be looked after",
+        ),
         ('preset = "cpu"\ngamma = nan\n', r"gamma nan: must lie between 0 and 1"),
         ('preset = "cpu"\n[grid]\nseed = [[1]]\n', r"row seed-1: seed \[1\]: must be a whole number"),
         (f"x = {'[' * 5000}\n", r"is not TOML: "),

@@ -17,11 +17,12 @@ import pytest
 from full_disk import files_end_at
 
 from ndigo.errors import NdigoError
-from ndigo.storage.episodes import ARRAYS, Episodes, load_episodes, read_episodes, save_episodes, to_json
+from ndigo.storage.episodes import ARRAYS, EXTRAS, Episodes, load_episodes, read_episodes, save_episodes, to_json
 from ndigo.storage.run_folder import WriteError
 
 # E, T, N, V, C, R, W, K: all different, so that no axis can stand for another.
 SIZES = {"E": 3, "T": 5, "N": 6, "V": 7, "C": 8, "R": 9, "W": 10, "K": 4, "2": 2}
+SIZES |= {"Y": 11, "X": 12, "H": 13, "S": 14, "B": 15, "3": 3}
 
 
 @pytest.fixture
@@ -31,9 +32,10 @@ def episodes() -> Episodes:
     names = {"objects": [{"name": str(i)} for i in range(6)], "channels": [{"name": str(i)} for i in range(8)]}
     arrays = {
         name: (random.random([SIZES[axis] for axis in axes]) * (1 if "float" in dtype else 120)).astype(dtype)
-        for name, (dtype, axes) in ARRAYS.items()
+        for name, (dtype, axes) in (ARRAYS | EXTRAS).items()
     }
-    return Episodes(meta=meta | names, **arrays)
+    arrays["lengths"] = np.array([4, 1, 3], np.int32)
+    return Episodes(meta=meta | names | {"events": [str(i) for i in range(15)]}, **arrays)
 
 
 @pytest.fixture
@@ -43,14 +45,31 @@ def path(tmp_path, episodes):
 
 
 def is_equal(one: Episodes, other: Episodes) -> bool:
-    return one.meta == other.meta and all((getattr(one, name) == getattr(other, name)).all() for name in ARRAYS)
+    def same(name: str) -> bool:
+        a, b = getattr(one, name), getattr(other, name)
+        return (a is None and b is None) or bool((a == b).all())
+
+    return one.meta == other.meta and all(same(name) for name in ARRAYS | EXTRAS)
 
 
 def test_the_file_has_every_field_and_they_come_back_as_they_were(path, episodes):
-    assert {field.name for field in dataclasses.fields(Episodes)} == {"meta", *ARRAYS}
+    assert {field.name for field in dataclasses.fields(Episodes)} == {"meta", *ARRAYS, *EXTRAS}
     again = load_episodes(path)
     assert is_equal(again, episodes)
-    assert all(getattr(again, name).dtype == dtype for name, (dtype, _) in ARRAYS.items())
+    assert all(getattr(again, name).dtype == dtype for name, (dtype, _) in (ARRAYS | EXTRAS).items())
+
+
+def test_what_only_some_worlds_have_may_be_missing(path, episodes, tmp_path):
+    bare = dataclasses.replace(episodes, **dict.fromkeys(EXTRAS))
+    save_episodes(tmp_path / "bare.npz", bare)
+    assert is_equal(load_episodes(tmp_path / "bare.npz"), bare)
+
+
+def test_an_episode_that_ended_by_itself_is_sent_to_its_last_frame(episodes):
+    form = to_json(episodes, 1)
+    assert form["meta"]["num_steps"] == 1
+    assert {form[name]["shape"][0] for name in ("a", "o", "reward_c", "seen", "expected", "task", "events")} == {2}
+    assert "lengths" not in form
 
 
 def test_a_recording_of_an_agent_comes_back(recorded, tmp_path):
@@ -118,12 +137,16 @@ def test_other_files_are_no_recordings(episodes, tmp_path):
         ({"reward": np.zeros((2, 5), np.float32)}, "reward has 2 where E = 3"),
         ({"belief": np.zeros((3, 5, 6, 9, 9), np.float16)}, "belief has 9 where W = 10"),
         ({"agent": np.zeros((3, 5, 3), np.uint8)}, "agent has 3 where 2 = 2"),
+        ({"seen": np.zeros((3, 5, 9, 9, 4), np.uint8)}, "seen has 4 where 3 = 3"),
+        ({"events": np.zeros((3, 5, 2), bool)}, "events has 2 where B = 15"),
+        ({"lengths": np.array([4, 5, 1], np.int32)}, "an episode is longer than its 4 steps"),
     ],
 )
 def test_arrays_that_do_not_fit_each_other_are_named(episodes, change, message):
     arrays = {name: getattr(episodes, name) for name in ARRAYS} | change
+    meta = episodes.meta | {"extras": [name for name in change if name in EXTRAS]}
     with pytest.raises(NdigoError, match=f"x is damaged: {message}"):
-        read_episodes(saved(meta=np.array(json.dumps(episodes.meta)), **arrays), "x")
+        read_episodes(saved(meta=np.array(json.dumps(meta)), **arrays), "x")
 
 
 @contextlib.contextmanager

@@ -1,22 +1,21 @@
 """What the studies' pages show is what their files say."""
 
+import re
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from reference.maps import distances, maze
 
-from ndigo.api import load_trained
-from ndigo.watching.recording import record_numbered
+from ndigo.paper.experiments import EXPERIMENTS
 
 ROOT = Path(__file__).parents[2]
 STUDIES = ROOT / "studies"
 
 
 @pytest.mark.parametrize(
-    ("study", "num_tables"), [("first-recipe", 2), ("two-cores", 2), ("first-maze", 1), ("recipe", 3)]
+    ("study", "num_tables"),
+    [("first-recipe", 2), ("two-cores", 2), ("first-maze", 1), ("recipe", 3), ("two-objects", 1)],
 )
 def test_the_tables_of_a_study_are_what_its_files_say(study, num_tables, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["table.py"])
@@ -27,17 +26,33 @@ def test_the_tables_of_a_study_are_what_its_files_say(study, num_tables, monkeyp
     assert [table for table in tables if table not in written] == []
 
 
-def test_how_far_an_agent_walks_is_the_furthest_of_its_cells():
-    agent, layout = ROOT / "results/agents/exp5-ndigo-2.safetensors", maze()
-    away = distances(layout.free, layout.start)
-    walks = record_numbered(load_trained(agent).agent(), 0, 0, 20).agent
-    furthest = sorted(max(away[int(r), int(c)] for r, c in walk) for walk in walks)
-    command = [sys.executable, STUDIES / "first-maze" / "table.py", agent]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert printed == f"{agent}: {int((furthest[9] + furthest[10]) / 2)}\n"
-    assert furthest[10] > 1  # a walk
-
-
 def test_every_study_has_a_question():
     pages = [folder / "README.md" for folder in STUDIES.iterdir() if folder.is_dir()]
     assert [str(page) for page in pages if "**Question.**" not in page.read_text()] == []
+
+
+def test_the_results_page_and_the_readme_say_what_the_study_measured(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["table.py"])
+    runs = runpy.run_path(str(STUDIES / "recipe" / "table.py"))["read_runs"]()["w100-32k"]
+    results, readme = (" ".join((ROOT / name).read_text().split()) for name in ("docs/results.md", "README.md"))
+    for experiment, name, reward in (("exp1", "fixed", "ndigo-4"), ("exp2", "fixed", "ndigo-4")):
+        first = f"{runs[experiment].per_seed('first_visit', name).mean():.0f}"
+        paper = EXPERIMENTS[experiment].printed.text("first_visit", reward, name).split(" ")[0]
+        worst = f"{runs[experiment].per_seed('frequency', name).min():.0f}% of episodes"
+        known = f"{runs[experiment].discovery_loss().mean():.2f} nats"
+        assert f"yes: step {first}, the paper {paper} | {worst} | {known}" in results
+        share = f"{runs[experiment].per_seed('frequency', name).mean():.0f}%"
+        assert re.search(rf"found in {share}( of episodes)?, at step {first}; the paper: {paper}", readme)
+    maze = runs["exp5"]
+    first = f"{maze.per_seed('first_visit', 'movable').mean():.0f}"
+    assert (maze.per_seed("frequency", "movable") == 100).all()
+    assert f"last room at step {first}" in results
+    assert f"in every episode, at step {first}" in readme
+    for text, x in {
+        "in view for {:.0f} of 400 steps": runs["exp1"].per_seed("visits", "fixed"),
+        "in view for {:.0f} steps, where the paper has 1.4": runs["exp1"].per_seed("visits", "noise"),
+        "The noise is in view for {:.0f} steps": runs["exp2"].per_seed("visits", "noise"),
+        "movable object for {:.0f} steps": maze.per_seed("visits", "movable"),
+        "walls pay {:.2f} nats": maze.reward_c[-1, :, maze.channels.index("walls")],
+    }.items():
+        assert text.format(x.mean()) in results

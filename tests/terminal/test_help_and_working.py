@@ -6,6 +6,8 @@ import contextlib
 import importlib
 import io
 import re
+import sys
+import threading
 
 import pytest
 import tyro
@@ -15,6 +17,7 @@ from ndigo.cli import main
 from ndigo.commands import COMMANDS
 from ndigo.terminal import working
 from ndigo.terminal.options import FLAG
+from ndigo.terminal.starting import ERASE, WORD, starting
 
 # As a flag stands on a page: before what it takes, or before a comma.
 PRINTED = re.compile(r"^ *(-h|--[\w.-]+)(?:, (--[\w.-]+))?", re.MULTILINE)
@@ -71,3 +74,19 @@ def test_work_is_told_on_a_terminal_and_nowhere_else(is_terminal, shown, monkeyp
     assert ("judging episodes" in screen.getvalue()) == shown
     assert ("2/4" in screen.getvalue()) == shown
     assert capsys.readouterr().out == ""
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("screen", "told"), [(Screen(), f"{WORD}{ERASE}"), (io.StringIO(), "")])
+def test_a_command_that_loads_for_long_says_so_on_a_terminal_and_takes_it_back(screen, told, monkeypatch):
+    has_waited = threading.Event()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr("ndigo.terminal.starting.PATIENCE", 0.0)
+    monkeypatch.setattr(screen, "flush", has_waited.set)
+    with starting():
+        has_waited.wait(10 if told else 0)  # until the word is on the screen
+    assert screen.getvalue() == told

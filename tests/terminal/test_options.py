@@ -60,8 +60,16 @@ def test_an_unknown_option_gets_the_known_ones_and_the_nearest(words):
 )
 def test_an_option_of_other_libraries_is_told_by_its_name_here(flag, meant):
     known = ["--log", "--model-rate", "--agent-rate", "--probe-rate", "--batch"]
-    assert str(unknown_option(flag, known)).startswith(f"unknown option '{flag}'; nearest: {meant}; known: ")
-    assert "nearest: --log; " in str(unknown_option(flag, ["--log"])) or flag != "--lr"  # where there is no rate
+    told = str(unknown_option(flag, known, "ndigo train"))
+    assert told.startswith(f"unknown option '{flag}'; nearest: {meant}; known: ")
+    # Where there is no rate.
+    assert "nearest: --log; " in str(unknown_option(flag, ["--log"], "ndigo train")) or flag != "--lr"
+
+
+def test_a_long_list_of_options_stays_on_its_help_page():
+    known = [f"--option-{i}" for i in range(40)]
+    told = str(unknown_option("--optoin-7", known, "ndigo train"))
+    assert told == "unknown option '--optoin-7'; nearest: --option-7; ndigo train --help-all lists all 40"
 
 
 def test_a_short_option_that_does_not_exist_is_unknown_too():
@@ -84,10 +92,20 @@ def test_a_value_that_is_no_choice_gets_the_choices_and_the_nearest(monkeypatch)
     )
 
 
-def test_what_is_missing_or_too_much_is_named():
-    assert "--num-episodes" in mistake("a --num-episodes")
-    assert "NAME" in mistake("--is-loud")
-    assert "b" in mistake("a b").split(";")[0].split()
+class Terminal(io.TextIOWrapper):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("stdout", [io.TextIOWrapper, Terminal], ids=["a pipe", "a terminal"])
+def test_what_is_missing_or_too_much_is_named_in_our_own_words(stdout, monkeypatch):
+    # On a terminal tyro colours its boxes, word by word.
+    monkeypatch.setattr(sys, "stdout", stdout(io.BytesIO(), encoding="utf-8"))
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert mistake("a --num-episodes") == "--num-episodes needs a value; see ndigo thing --help"
+    assert mistake("--is-loud") == "ndigo thing needs NAME; see ndigo thing --help"
+    assert mistake("a b c") == "b, c is more than ndigo thing takes; see ndigo thing --help"
+    assert mistake("a --num-episodes many") == "'many' is no value for --num-episodes INT"
 
 
 def test_a_value_outside_its_range_names_option_and_range():

@@ -8,12 +8,14 @@ import json
 import socket
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 
 import pytest
 from websockets.sync.client import connect
 
 from ndigo.cli import main
+from ndigo.commands import view
 from ndigo.commands.view import Arguments
 from ndigo.errors import NdigoError
 from ndigo.storage.episodes import save_episodes
@@ -248,7 +250,7 @@ def test_a_recording_is_served_and_played(watch, recorded):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "name a run's folder, an agent's file or a recording"),
+        ([], "no agents lie in results/agents here: name a run's folder, an agent's file or a recording"),
         (["nowhere"], "nowhere does not exist; name a run's folder"),
         (["empty"], "empty is no run and holds no agent"),
         (["agent.safetensors"], "agent.safetensors cannot be read as an agent"),
@@ -263,6 +265,7 @@ def test_what_cannot_be_watched_is_one_line_and_exit_code_2(
     words, says, tmp_path, monkeypatch, recorded, request, capsys
 ):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(view, "CHECKOUTS", (Path(),))  # as where the package is installed, and not its sources
     (tmp_path / "empty").mkdir()
     (tmp_path / "agent.safetensors").write_bytes(b"nothing of the kind")
     (tmp_path / "noise.npz").write_bytes(b"nothing of the kind")

@@ -9,7 +9,7 @@ from ndigo.report.numbers import nats, percent
 from ndigo.report.statistics import Estimate
 
 WALL_CELLS = ("the walls' cells", "cell that it shifts")
-LARGE = 0.5  # nats an episode: errors below it are not worth a sentence
+LARGE = 0.5  # nats per episode: errors below it are not worth a sentence
 
 
 def verdict(audit: Audit) -> str:
@@ -20,10 +20,10 @@ def verdict(audit: Audit) -> str:
 def _reward(audit: Audit) -> list[str]:
     total, reward = audit.pay[0], audit.reward
     if total.learned is None:
-        return [f"By definition {reward} pays {nats(total.ideal.mean)} an episode on these episodes."]
+        return [f"By definition {reward} pays {nats(total.ideal.mean)} per episode on these episodes."]
     step = "" if total.correlation is None else f" (step by step the two correlate {total.correlation.mean:.2f})"
     told = [
-        f"The model pays {nats(total.learned.mean)} an episode, a perfect model with the same likelihood would pay "
+        f"The model pays {nats(total.learned.mean)} per episode, a perfect model with the same likelihood would pay "
         f"{nats(total.attainable.mean)}{step}, and by definition, of whole frames, {reward} pays "
         f"{nats(total.ideal.mean)}."
     ]
@@ -41,7 +41,7 @@ def _reward(audit: Audit) -> list[str]:
         sure = ", though its interval holds zero" if bias.low <= 0 <= bias.high else ""
         told.append(f"For {name} the model pays {abs(bias.mean):.1f} nats {more} than the perfect one{sure}.")
     if not errors:
-        told.append("The model's own error is under half a nat an episode in every channel.")
+        told.append("The model's own error is under half a nat per episode in every channel.")
     return told
 
 
@@ -61,13 +61,14 @@ def _knowledge(known: tuple[Known, ...]) -> list[str]:
             continue
         floor = f"{line.floor.mean:.2f}"
         if line.lost is None or line.probe_loss is None:
-            told.append(f"What was seen leaves {floor} nats a step open about {line.name}.")
+            told.append(f"What was seen leaves {floor} nats per step open about {line.name}.")
         elif line.visits.mean < 1:
             told.append(f"It hardly ever sees {line.name}, so there is little to know of it.")
         else:
             told.append(
-                f"Of the place of {line.name} the probe reads {line.probe_loss.mean:.2f} nats a step short of certain, "
-                f"where {floor} is the least that its frames allow: {line.lost.mean:.2f} were seen and are not known."
+                f"Of the place of {line.name} the probe reads {line.probe_loss.mean:.2f} nats per step short of "
+                f"certain, where {floor} is the least that its frames allow: {line.lost.mean:.2f} were seen and are "
+                "not known."
             )
     return told
 
@@ -79,7 +80,7 @@ def _choice(audit: Audit) -> list[str]:
     for noise in (offer for offer in audit.offers if offer.kind == "brownian" and wanted):
         best = max(wanted, key=lambda offer: offer.ideal.mean)
         worth = "; ".join(f"{offer.name} is worth {_worth(offer, audit.known)}" for offer in (noise, best))
-        told.append(f"To one that seeks it, {worth} (discounted by {audit.gamma:g} a step).")
+        told.append(f"To one that seeks it, {worth} (discounted by {audit.gamma:g} per step).")
         told.append(_who_decides(noise, best, audit))
     return told
 

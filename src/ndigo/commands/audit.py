@@ -29,7 +29,7 @@ from ndigo.report.numbers import ends, number
 from ndigo.report.statistics import Estimate
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage.run_folder import make_folder
-from ndigo.terminal.console import plain_console
+from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.terminal.working import working
 from ndigo.training.trained import Trained
@@ -108,7 +108,7 @@ def run(args: Arguments) -> None:
         print(json.dumps(about | audit.as_dict() | {"verdict": told, "figure": figure and str(figure)}, indent=1))
         return
     console = plain_console()
-    print(f"{title}\n")
+    print(fitted(f"{title}\n"))
     console.print(told, "", sep="\n", highlight=False)
     for heading, meaning, table in tables(audit):
         console.print(Text(heading, "bold"), Text(meaning, "dim"), table, "", sep="\n", highlight=False)

@@ -30,7 +30,7 @@ from ndigo.paper.tables import compared_with_paper
 from ndigo.report.tables import line_of
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
-from ndigo.terminal.console import plain_console
+from ndigo.terminal.console import fitted, plain_console
 from ndigo.training.cost import disk_bytes, known_pace, time_round
 
 
@@ -102,7 +102,7 @@ def run(args: Arguments) -> int:
     for number, job in enumerate(jobs, 1):
         print(
             f"[{number}/{len(jobs)}] " if len(jobs) > 1 else "",
-            _cost(job, shipped, args.minutes is None),
+            fitted(_cost(job, shipped, args.minutes is None)),
             sep="",
             flush=True,
         )
@@ -115,7 +115,8 @@ def run(args: Arguments) -> int:
         made = resume(_begun(job).path, minutes=minutes)
         assert made.outcome is not None
         if made.outcome.why != "finished":
-            print(f"paused at step {made.outcome.step:,}, saved in {made.path}; the same command goes on from there")
+            told = f"paused at step {made.outcome.step:,}, saved in {made.path}; the same command goes on from there"
+            print(fitted(told))
             return 0 if made.outcome.why == "time" else 128 + signal.Signals[made.outcome.why]
         _close(job, made, args.rows, shipped)
     return 0
@@ -165,14 +166,15 @@ def _cost(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> str:
     estimate = "nothing is left to train"
     if done < config.learner_steps:
         pace, source = _pace(job, shipped, may_time)
-        minutes = f"about {(config.learner_steps - done) * pace / 60:,.1f} min" if pace else "unknown time"
-        estimate = f"{minutes} on {jax.devices()[0].device_kind} ({source})"
+        long = _duration((config.learner_steps - done) * pace) if pace else "unknown time"
+        estimate = f"{long} on {jax.devices()[0].device_kind} ({source})"
     disk = disk_bytes(config, world, as_reward(config.reward))
     where = next(path for path in (job.path, *job.path.absolute().parents) if path.exists())
     free = shutil.disk_usage(where).free
     text = [
         f"{job.row.name}: {config.seeds} seeds, {config.learner_steps:,} learner steps, "
-        f"{rounds * config.actors * world.num_steps:,} world steps a seed, then {plan.EPISODES} greedy episodes a seed",
+        f"{rounds * config.actors * world.num_steps:,} world steps per seed, then {plan.EPISODES} greedy "
+        "episodes per seed",
         f"  in {job.path}" + (f", from step {done:,} on" if done else ""),
         f"  {estimate}",
         f"  up to {disk / 1e9:,.2f} GB of disk while it runs ({free / 1e9:,.0f} GB free)",
@@ -184,8 +186,12 @@ def _cost(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> str:
     return "\n".join(text)
 
 
+def _duration(seconds: float) -> str:
+    return f"about {seconds / 60:,.1f} min" if seconds < 7200 else f"about {seconds / 3600:,.0f} hours"
+
+
 def _pace(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> tuple[float | None, str]:
-    """Seconds a learner step, and where that is from: this run, rows made on this device, or a timing now."""
+    """Seconds per learner step, and where that is from: this run, rows made on this device, or a timing now."""
     results = {} if job.is_trial else {row: folder.result for row, folder in shipped.items()}
     made = {
         "as its experiment's shipped rows took": [r for x, r in results.items() if x.experiment == job.row.experiment],
@@ -235,7 +241,7 @@ def _states(args: Arguments, shipped: dict[Row, RowFolder]) -> list[dict[str, An
     there, states = row_folders(args.rows), []
     for row in all_rows():
         job = _job(dataclasses.replace(args, preset=None, seeds=None, learner_steps=None), row)
-        minutes, device = None, ""
+        minutes, device, departs = None, "", ""
         if row in shipped:
             result = shipped[row].result
             state = "done"
@@ -243,15 +249,25 @@ def _states(args: Arguments, shipped: dict[Row, RowFolder]) -> list[dict[str, An
         elif lines := _lines_so_far(job):
             state, minutes = f"begun: step {lines[-1]['step']:,}", lines[-1]["seconds"] / 60
         elif row in there:
-            state = f"not the recipe: {listed(departures(row, there[row].settings['config']))}"
+            others = departures(row, there[row].settings["config"])
+            departs = listed(others)
+            state = f"not the recipe: {departs if len(others) < 3 else f'{len(others)} settings differ'}"
         else:
             state = "missing"
-        states.append({"row": row.name, "state": state, "minutes": minutes, "device": device})
+        states.append({"row": row.name, "state": state, "minutes": minutes, "device": device, "departures": departs})
     return states
 
 
 def _list(args: Arguments, states: Sequence[dict[str, Any]]) -> None:
     num_done = sum(state["state"] == "done" for state in states)
+    config = recipe(all_rows()[0])
+    if args.rows.is_dir():
+        size = sum(path.stat().st_size for path in args.rows.rglob("*") if path.is_file())
+        print(f"{num_done} of {len(states)} rows done, {size / 1e6:.1f} MB in {args.rows}")
+    else:
+        told = f"no row is done: there is no folder {args.rows} here (a checkout has one; --rows names another)"
+        print(fitted(told))
+    print(f"the recipe: preset {plan.RECIPE}, {config.seeds} seeds, {config.learner_steps:,} learner steps")
     table = Table("row", "state", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("minutes", justify="right")
     table.add_column("device")
@@ -259,13 +275,6 @@ def _list(args: Arguments, states: Sequence[dict[str, Any]]) -> None:
         minutes = "" if state["minutes"] is None else f"{state['minutes']:.1f}"
         table.add_row(state["row"], state["state"], minutes, state["device"])
     plain_console().print(table)
-    config = recipe(all_rows()[0])
-    if args.rows.is_dir():
-        size = sum(path.stat().st_size for path in args.rows.rglob("*") if path.is_file())
-        print(f"{num_done} of {len(states)} rows done, {size / 1e6:.1f} MB in {args.rows}")
-    else:
-        print(f"no row is done: there is no folder {args.rows} here (a checkout has one; --rows names another)")
-    print(f"the recipe: preset {plan.RECIPE}, {config.seeds} seeds, {config.learner_steps:,} learner steps")
 
 
 def _lines_so_far(job: Job) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from ndigo.errors import NdigoError, StoppedNow
 from ndigo.scale.engine import Asked, Work, find_engine
 from ndigo.scale.status import STATES, Seen, look
 from ndigo.scale.sweep import Row, read_sweep, refuse_other_settings
+from ndigo.scale.takes import check_takes
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.training.signals import StopSignals, stop_signals
@@ -39,7 +40,7 @@ class Arguments:
     out: Path | None = None
     """Where the rows' folders lie; without it what the file says, or runs/FILE."""
     trust: Trust = ()
-    """Run this module of yours where the file names MODULE:NAME of it; may be given again."""
+    """Run this module of yours where the file names MODULE:NAME of it; `ray` or `slurm`: all that its table says."""
     dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Check the file, list the rows, and train nothing."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -60,8 +61,11 @@ def run(args: Arguments) -> int:
     for option, engine in (("jobs", "local"), ("address", "ray")):
         if getattr(args, option) is not None and args.on != engine:
             raise NdigoError(f"--{option} belongs to --on {engine}, not to --on {args.on}")
+    if sweep.pack > 1 and args.on != "local":
+        raise NdigoError(f"{sweep.file}: pack belongs to --on local; {args.on} trains each row alone")
     if args.jobs is not None:
         within("--jobs", args.jobs, 1, 1000)
+    check_takes(sweep, args.on, args.trust)
     _check(sweep.rows, args.trust)
     seen = [look(row) for row in sweep.rows]
     print(f"{_summary(seen)}, in {sweep.out}", flush=True)

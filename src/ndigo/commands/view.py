@@ -10,23 +10,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
+import ndigo
 from ndigo.agents.agent import Agent
 from ndigo.api import agents_in, config_of, load_trained
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.rewards import IntrinsicReward, make_reward
+from ndigo.storage import checkpoint, milestones
 from ndigo.storage.agents import load_agent
 from ndigo.storage.episodes import load_episodes
 from ndigo.storage.run_folder import RunFolder
 from ndigo.terminal.options import Trust, within
-from ndigo.training.trained import Trained
+from ndigo.training.trained import Trained, from_milestone
 from ndigo.viewer.page import pack
 from ndigo.viewer.stage import LAST_EPISODE, Company, Performer
 from ndigo.worlds import World
+
+CHECKOUTS = (Path(), Path(ndigo.__file__).parents[2])  # where our agents may lie: here, or beside the sources
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,8 @@ class Arguments:
     """Watch agents on a local page: the world as it is, and as they believe it to be."""
 
     paths: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN|AGENT ...")]
-    """Runs, agents' files, or a folder of them to choose from; recordings (episodes.npz) are played as they are."""
+    """Runs, agents' files, or a folder of them to choose from; recordings (episodes.npz) are played as they are.
+    Without any, the agents of this checkout: NDIGO beside prediction error."""
     experiment: str | None = None
     """The world to begin in (exp2), if the agent fits it; its own without this."""
     episode: int = 0
@@ -58,7 +63,7 @@ def run(args: Arguments) -> None:
     within("--seed", args.seed, 0, 2**32 - 1)
     within("--port", args.port, 0, 65535)
     if not args.paths:
-        raise NdigoError("name a run's folder, an agent's file or a recording; `ndigo view results/agents` shows ours")
+        args = dataclasses.replace(args, paths=opening_scene())
     is_recorded = [path.suffix == ".npz" for path in args.paths]
     if any(is_recorded) and not all(is_recorded):
         raise NdigoError("recordings and agents cannot be watched together; name the ones or the others")
@@ -80,9 +85,22 @@ def has_screen() -> bool:
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
+def opening_scene() -> tuple[Path, ...]:
+    """What is shown where nothing is named: the best of our agents, one that falls for the noise, and all others."""
+    folder = next((place / "results/agents" for place in CHECKOUTS if (place / "results/agents").is_dir()), None)
+    if folder is None:
+        raise NdigoError("no agents lie in results/agents here: name a run's folder, an agent's file or a recording")
+    agents = find(folder, ())
+    hero = agents[0]
+    others = [found for found in agents if found.world_name == hero.world_name and not found.is_ndigo]
+    rival = next((found for found in others if found.reward.name == "pe"), others[0] if others else None)
+    return (hero.path, *([] if rival is None else [rival.path]), folder)
+
+
 def gather(args: Arguments) -> Company:
     """Everything that the paths name. What is named itself must load; what merely lies in a named folder may not."""
-    agents = [found for path in args.paths for found in find(path, args.trust)]
+    found_at = {found.path.resolve(): found for path in args.paths for found in find(path, args.trust)}
+    agents = list(found_at.values())
     for path in args.paths:
         for agent in agents:
             if agent.path == path:
@@ -97,9 +115,11 @@ def gather(args: Arguments) -> Company:
         if args.experiment in names:
             names = [args.experiment, *(name for name in names if name != args.experiment)]
         titles.setdefault(own, own)
-        performers.append(Performer(agent.label, agent.seeds, tuple(names), agent.agent))
+        performers.append(Performer(agent.label, agent.seeds, tuple(names), agent.agent, agent.steps))
     if args.experiment is not None and args.experiment not in performers[0].worlds:
         raise unknown_name(f"experiment for {args.paths[0]}", args.experiment, performers[0].worlds)
+    shown = {name for performer in performers for name in performer.worlds}
+    titles = {name: title for name, title in titles.items() if name in shown}
     return Company(tuple(performers), titles, args.seed, args.episode, compare=len(args.paths) > 1)
 
 
@@ -124,9 +144,31 @@ class Found:
     def trained(self) -> Trained:
         return load_trained(self.path, world=self.world, reward=self.reward)
 
-    def agent(self, seed: int, world_name: str) -> Agent:
+    @property
+    def is_ndigo(self) -> bool:
+        return self.reward.name.startswith("ndigo")
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """Which agents of a folder come first: by experiment, NDIGO before others, looking far before near."""
+        order = list(EXPERIMENTS)
+        place = order.index(self.world_name) if self.world_name in order else len(order)
+        return place, self.world_name, not self.is_ndigo, -self.reward.num_ahead, self.label
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """Learner steps at which it can be watched; () where it is kept as it is now alone."""
+        if self.path.is_file() or not (past := milestones.steps(self.path)):
+            return ()
+        newest = checkpoint.steps(self.path / "checkpoints")[:1]
+        return tuple(sorted({*past, *newest}))
+
+    def agent(self, seed: int, world_name: str, step: int | None = None) -> Agent:
         world = self.world if world_name == self.world_name else EXPERIMENTS[world_name].world
-        agent = self.trained.agent(seed)
+        trained = self.trained
+        if step is not None:
+            trained = from_milestone(RunFolder(self.path), step, trained.config, self.world, self.reward)
+        agent = trained.agent(seed)
         about = agent.about | {"world": world_name, "trained_in": self.world_name}
         return dataclasses.replace(agent, world=world, about=about)
 
@@ -145,7 +187,7 @@ def find(path: Path, trust: Sequence[str]) -> list[Found]:
             print(f"{member} is left out: {error}", file=sys.stderr)
     if not found:
         raise NdigoError(f"{path} is no run and holds no agent that can be watched: no config.json, no .safetensors")
-    return found
+    return sorted(found, key=lambda agent: agent.rank)
 
 
 def describe(path: Path, trust: Sequence[str]) -> Found:

@@ -18,9 +18,10 @@ from ndigo.evaluation.random_walk import Walk, random_walk
 from ndigo.evaluation.visits import Visits, visits
 from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_experiment
 from ndigo.report.tables import HEADINGS
-from ndigo.terminal.console import plain_console
+from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import within
 from ndigo.terminal.screen import screen
+from ndigo.terminal.working import working
 from ndigo.worlds.render import render_ansi
 
 UNPRINTED = ("visits", "first_visit")  # columns where the paper has no table
@@ -59,20 +60,23 @@ def run(args: Arguments) -> None:
         metrics = tuple(experiment.printed.tables) or UNPRINTED  # the paper's columns: they differ in Experiment 5
         table = tables.setdefault(metrics, _empty_table(metrics))
         _add_rows(table, experiment, metrics, count_visits(experiment, key_count, args.episodes))
-    print(f"Random walker, {args.episodes} episodes a world: mean ± standard error, and the paper's Random row")
+    told = f"Random walker, {args.episodes} episodes per world: mean ± standard error, and the paper's Random row"
+    print(fitted(told))
     console.print(*tables.values())
 
 
 def count_visits(experiment: Experiment, key: jax.Array, num_episodes: int) -> Visits:
     """The statistics of `num_episodes` walks, each field with a leading episode axis."""
     keys = jax.random.split(key, num_episodes)
-    return jax.jit(jax.vmap(lambda k: visits(random_walk(experiment.world, k).is_visible)))(keys)
+    with working(f"{experiment.name}: {num_episodes} walks (compiling first)"):
+        return jax.device_get(jax.jit(jax.vmap(lambda k: visits(random_walk(experiment.world, k).is_visible)))(keys))
 
 
 def show(experiment: Experiment, key: jax.Array, seconds: float, colour: bool) -> None:
     """One walk as a film where there is a terminal, and its last frame, which stays."""
     num_steps = experiment.world.num_steps
-    walk = jax.device_get(jax.jit(lambda k: random_walk(experiment.world, k))(key))
+    with working(f"{experiment.name}: one walk (compiling first)"):
+        walk = jax.device_get(jax.jit(lambda k: random_walk(experiment.world, k))(key))
     if sys.stdout.isatty() and seconds > 0:
         with screen() as draw:
             start = time.monotonic()

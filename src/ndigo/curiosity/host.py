@@ -188,6 +188,8 @@ class Curiosity:
         check_shape(name, self.frame, o, lead)
 
         def fitting(x: np.ndarray, spec: Any) -> np.ndarray:
+            if x.dtype.kind not in "biuf":
+                raise NdigoError(f"{name} are {x.dtype}, expected numbers ({spec.dtype})")
             if x.dtype.kind == "f" and np.dtype(spec.dtype).kind in "iu":
                 raise NdigoError(f"{name} are {x.dtype}, expected whole numbers ({spec.dtype})")
             return x

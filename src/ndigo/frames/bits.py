@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.frames.frame import Channel, Frame, require_counts, shape_of
+from ndigo.frames.frame import Channel, Frame, require_counts, require_names, require_sequence, shape_of
 from ndigo.networks import Encoder, init_encoder
 
 READINGS = ("categorical", "mixture", "bernoulli")
@@ -212,6 +212,7 @@ class Bits:
 
 def bits(channels: Sequence[Channel | str], height: int, width: int | None = None) -> Bits:
     """Zeros and ones, [H, W, C]; a channel that is but a name is binary."""
+    require_sequence("frame of bits", channels=channels)
     named = tuple(Channel(c, "binary") if isinstance(c, str) else c for c in channels)
     require_counts("frame of bits", height=height, width=height if width is None else width, channels=len(named))
     for channel in named:
@@ -219,6 +220,7 @@ def bits(channels: Sequence[Channel | str], height: int, width: int | None = Non
             raise NdigoError(f"frame of bits: channels has a {type(channel).__name__}, expected Channel records")
         if channel.kind not in KINDS:
             raise unknown_name(f"kind of channel {channel.name!r}", channel.kind, KINDS)
+    require_names("frame of bits", [channel.name for channel in named])
     return Bits(named, height, height if width is None else width)
 
 

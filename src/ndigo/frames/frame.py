@@ -13,6 +13,7 @@ A frame and its likelihood are values: hashable, and equal where they are made a
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -116,6 +117,22 @@ def require_counts(what: str, **counts: Any) -> None:
     for name, n in counts.items():
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise NdigoError(f"{what}: {name} is {n!r}, expected a whole number of at least 1")
+
+
+def require_names(what: str, names: Sequence[Any]) -> None:
+    """An error where one of the names is no text, or two are the same: pay is told by them."""
+    for name in names:
+        if not isinstance(name, str):
+            raise NdigoError(f"{what}: the name {name!r} is no text")
+        if names.count(name) > 1:
+            raise NdigoError(f"{what}: two channels are named {name!r}")
+
+
+def require_sequence(what: str, **values: Any) -> None:
+    """An error where one of the values is not several."""
+    for name, value in values.items():
+        if not isinstance(value, Iterable):
+            raise NdigoError(f"{what}: {name} is {value!r}, expected a list")
 
 
 def only_categorical(kind: str, name: str) -> None:

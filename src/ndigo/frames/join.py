@@ -123,4 +123,7 @@ def join(**parts: Frame) -> Join:
     """Several frames: `observe` returns a dictionary with a frame under each name."""
     if not parts:
         raise NdigoError("a join of no frames, expected at least one")
+    for name, part in parts.items():
+        if not hasattr(part, "spec"):
+            raise NdigoError(f"a join's part {name!r} is a {type(part).__name__}, expected one of ndigo.frames")
     return Join(tuple(parts.items()))

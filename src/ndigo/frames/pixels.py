@@ -121,7 +121,11 @@ class Pixels:
         return PixelsLikelihood(self)
 
     def wrong(self, o_t: np.ndarray) -> str | None:
-        return None
+        is_wrong = (o_t < 0) | (o_t > 255)
+        if not is_wrong.any():
+            return None
+        t = np.argwhere(is_wrong)[0][0]
+        return f"in frame {t} the value {o_t[t][is_wrong[t]][0]}, expected 0 to 255"
 
 
 def pixels(height: int, width: int | None = None, channels: int = 3, *, patch: int, codebook: Any) -> Pixels:
@@ -133,7 +137,10 @@ def pixels(height: int, width: int | None = None, channels: int = 3, *, patch: i
     require_counts("frame of pixels", height=height, width=width, channels=channels, patch=patch)
     if height % patch or width % patch:
         raise NdigoError(f"frame of pixels: patches of {patch} do not fill {height} x {width} pixels")
-    book = np.asarray(codebook)
+    try:
+        book = np.asarray(codebook)
+    except ValueError:
+        raise NdigoError("frame of pixels: the codebook's patches are not of one size") from None
     if book.dtype != np.uint8 or book.shape[1:] != (patch, patch, channels):
         expected = f"uint8[n,{patch},{patch},{channels}]"
         raise NdigoError(f"frame of pixels: the codebook is {book.dtype}{list(book.shape)}, expected {expected}")
@@ -149,7 +156,12 @@ def patches_in(pictures: Any, patch: int, most: int = 256, apart: float = 0.0) -
 
     `apart` is the least mean square distance of two, in pixels' values; after `most` no more are taken.
     """
-    found = np.asarray(pictures, np.uint8)
+    found = np.asarray(pictures)
+    if found.dtype != np.uint8 or found.ndim < 3 or any(size % patch for size in found.shape[-3:-1]):
+        told = f"{found.dtype}{list(found.shape)}"
+        raise NdigoError(
+            f"patches_in: the pictures are {told}, expected uint8 [..., H, W, C] that patches of {patch} fill"
+        )
     rows = np.asarray(_cut(found, patch)).reshape(-1, patch * patch * found.shape[-1])
     rows = rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])]
     taken: list[np.ndarray] = []

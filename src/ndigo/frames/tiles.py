@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError
-from ndigo.frames.frame import Channel, only_categorical, require_counts
+from ndigo.frames.frame import Channel, only_categorical, require_counts, require_names, require_sequence
 from ndigo.networks import Encoder, init_encoder
 
 MOST_CLASSES = 4096  # of a cell: with more, the output layer alone would fill a device
@@ -204,6 +204,7 @@ def tiles(
 
     `listed` are the combinations of the layers that occur (`tiles_in` collects them); all others are one class.
     """
+    require_sequence("frame of tiles", values=values, listed=() if listed is None else listed)
     values, width = tuple(values), height if width is None else width
     require_counts("frame of tiles", height=height, width=width, layers=len(values))
     for layer, num_values in enumerate(values):
@@ -211,6 +212,7 @@ def tiles(
     names = tuple(f"layer{layer}" for layer in range(len(values))) if names is None else tuple(names)
     if len(names) != len(values):
         raise NdigoError(f"frame of tiles: {len(names)} names for {len(values)} layers")
+    require_names("frame of tiles", names)
     made = Tiles(values, height, width, names, None if listed is None else _sorted_tiles(values, listed))
     if math.prod(values) > MOST_CODES:
         raise NdigoError(f"frame of tiles: values {values} have more than {MOST_CODES} combinations; join two frames")
@@ -222,10 +224,12 @@ def tiles(
 
 
 def _sorted_tiles(values: tuple[int, ...], listed: Iterable[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    known = sorted({tuple(int(x) for x in tile) for tile in listed})
-    for tile in known:
-        if len(tile) != len(values) or not all(0 <= x < n for x, n in zip(tile, values, strict=True)):
+    tiles = [tuple(tile) for tile in listed]
+    for tile in tiles:
+        is_whole = all(isinstance(x, int | np.integer) for x in tile)
+        if len(tile) != len(values) or not is_whole or not all(0 <= x < n for x, n in zip(tile, values, strict=True)):
             raise NdigoError(f"frame of tiles: {tile} is listed, expected one of {values} values per layer")
+    known = sorted({tuple(int(x) for x in tile) for tile in tiles})
     if not known:
         raise NdigoError("frame of tiles: no combination is listed, expected at least one")
     return tuple(known)

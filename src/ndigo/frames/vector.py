@@ -22,10 +22,11 @@ from jax import lax
 from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError
-from ndigo.frames.frame import Channel, categorical_nats, only_categorical, require_counts
+from ndigo.frames.frame import Channel, categorical_nats, only_categorical, require_counts, require_names
 from ndigo.networks import RELU_GAIN, Linear
 
 MOST_BINS = 4096
+LARGEST = 1e38  # of low and high: twice as far is still a float32
 # Of a Gaussian, where low to high is 2 wide; without it what never changes would pay ever more.
 LEAST_SPREAD = math.exp(-5)
 
@@ -149,7 +150,7 @@ class Vector:
         return GaussianLikelihood(self) if self.bins is None else BinsLikelihood(self, self.bins)
 
     def wrong(self, o_t: np.ndarray) -> str | None:
-        is_wrong = ~np.isfinite(o_t)
+        is_wrong = ~(np.abs(o_t) <= np.finfo(np.float32).max)  # NaN too
         if not is_wrong.any():
             return None
         t, i = np.argwhere(is_wrong)[0]
@@ -171,11 +172,22 @@ def vector(
     require_counts("frame of numbers", size=size, bins=1 if bins is None else bins)
     if bins is not None and bins > MOST_BINS:
         raise NdigoError(f"frame of numbers: bins is {bins}, expected at most {MOST_BINS}")
-    lows, highs = (tuple(float(x) for x in np.broadcast_to(limit, (size,))) for limit in (low, high))
+    lows, highs = (_limits(name, limit, size) for name, limit in (("low", low), ("high", high)))
     for i, (a, b) in enumerate(zip(lows, highs, strict=True)):
-        if not (math.isfinite(a) and math.isfinite(b) and a < b):
+        # As the device reckons: in float32 two numbers may be one, and the way between them infinite.
+        if not (abs(a) <= LARGEST and abs(b) <= LARGEST and np.float32(a) < np.float32(b)):
             raise NdigoError(f"frame of numbers: entry {i} lies between {a} and {b}, expected finite low < high")
     names = ("numbers",) if names is None else tuple(names)
     if len(names) not in (1, size):
         raise NdigoError(f"frame of numbers: {len(names)} names for {size} numbers, expected one, or one for each")
+    require_names("frame of numbers", names)
     return Vector(lows, highs, bins, names)
+
+
+def _limits(name: str, limit: float | Sequence[float], size: int) -> tuple[float, ...]:
+    try:
+        return tuple(float(x) for x in np.broadcast_to(limit, (size,)))
+    except (TypeError, ValueError):
+        raise NdigoError(
+            f"frame of numbers: {name} is {limit!r}, expected a number, or one for each of {size}"
+        ) from None

@@ -1,8 +1,12 @@
-"""What a world says of its ends, its task and its events, against its record."""
+"""What a world says of its ends, its task, its events and its places, against its record."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
 
 from ndigo.config import Config
 from ndigo.errors import NdigoError
@@ -11,28 +15,72 @@ from ndigo.rewards import IntrinsicReward
 from ndigo.worlds import World
 
 
+class Told(NamedTuple):
+    """What a world that says when its episodes end tells of a state."""
+
+    is_last: Any
+    is_terminal: Any
+    task: Any  # what was earned, 0 without a task
+    place: Any  # numbers, none without places
+
+
 def check_ends(world: World, state: Any) -> None:
-    """An error in one line where a function of a world with `ends` does not return what the record says."""
+    """An error in one line where a function that only worlds with `ends` have does not return what the record says."""
     whose = f"world {world.name}:"
-    assert world.ends is not None
+    if world.ends is None:
+        for name in ("task_reward", "happens"):
+            if getattr(world, name) is not None:
+                raise NdigoError(f"{whose} {name} is for worlds whose episodes end by themselves: it has no ends")
+        return
     found = returned(f"{whose} ends", world.ends, state)
     if not isinstance(found, tuple) or len(found) != 2:
         raise NdigoError(f"{whose} ends returned {told(found)}, expected two: is_last and is_terminal")
     for name, flag in zip(("is_last", "is_terminal"), found, strict=True):
         require_array(f"{whose} ends' {name}", flag, (), "bool")
     if world.task_reward is not None:
-        require_array(
-            f"{whose} task_reward", returned(f"{whose} task_reward", world.task_reward, state), (), "floating"
-        )
+        found = returned(f"{whose} task_reward", world.task_reward, state)
+        require_array(f"{whose} task_reward", found, (), "floating")
     if (world.happens is None) != (len(world.events) == 0):
         raise NdigoError(f"{whose} events names {len(world.events)}, and happens is {world.happens!r}: give both")
     if world.happens is not None:
         found = returned(f"{whose} happens", world.happens, state)
         require_array(f"{whose} happens", found, (len(world.events),), "bool", f": the world names {world.events}")
+    if world.place is not None:
+        returned(f"{whose} place", world.place, state)
+
+
+def tell(world: World, state: Any) -> Told | None:
+    if world.ends is None:
+        return None
+    return Told(
+        *world.ends(state),
+        task=jnp.float32(0) if world.task_reward is None else world.task_reward(state),
+        place=() if world.place is None else world.place(state),
+    )
+
+
+def check_told(world: World, is_first: np.ndarray, said: Told) -> None:
+    """An error where what was told of sampled states, [E, T+1] each, cannot be."""
+    whose = f"world {world.name}:"
+    if said.is_last[is_first].all():
+        raise NdigoError(f"{whose} ends says of every episode's first frame that it is the last: no step is ever taken")
+    if (at := np.argwhere(said.is_terminal & ~said.is_last)).size:
+        raise NdigoError(
+            f"{whose} ends says of frame {at[0][1]} that it terminates its episode, and not that it ends it"
+        )
+    if (at := np.argwhere(~np.isfinite(said.task))).size:
+        t = at[0][1]
+        raise NdigoError(
+            f"{whose} task_reward returned {said.task[tuple(at[0])]} in frame {t}, expected a finite number"
+        )
+    for leaf in jax.tree.leaves(said.place):
+        if not np.isfinite(leaf).all():
+            raise NdigoError(f"{whose} place returned numbers that are not finite")
 
 
 def refuse_missing_task(config: Config, world: World, reward: IntrinsicReward) -> None:
     """An error where the agent is to earn a task's reward and the world has none."""
-    if world.task_reward is None and (reward.pays_task or config.task_weight):
+    has_task = world.task_reward is not None and world.ends is not None
+    if not has_task and (reward.pays_task or config.task_weight):
         asked = f"reward {reward.name}" if reward.pays_task else f"task_weight {config.task_weight:g}"
         raise NdigoError(f"{asked}: world {world.name} has no task reward; curiosity alone can be trained in it")

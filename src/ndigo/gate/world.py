@@ -13,9 +13,10 @@ from jax import lax
 from ndigo.errors import NdigoError, running, unknown_name
 from ndigo.frames import Bits
 from ndigo.frames.bits import KINDS
+from ndigo.frames.frame import require_names
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, told
-from ndigo.gate.streams import check_ends
-from ndigo.training.resets import begin_where
+from ndigo.gate.streams import Told, check_ends, check_told, tell
+from ndigo.training.streams.resets import begin_where
 from ndigo.types import Truth
 from ndigo.worlds import Channel, World
 
@@ -31,6 +32,7 @@ class Sample(NamedTuple):
     a_t: np.ndarray  # [E, T]
     truth: Truth | None  # each field [E, T+1, ...]
     is_first: np.ndarray | None = None  # [E, T+1]; None where no episode ends within
+    told: Told | None = None  # each field [E, T+1, ...]; None with it
 
 
 @lru_cache(maxsize=KEPT)
@@ -46,14 +48,15 @@ def check_world(world: World) -> None:
     _check_frame_types(f"{whose} observe", frame, world.frame.spec)
     if world.truth is not None:
         _check_truth_types(world, returned(f"{whose} truth", world.truth, state))
-    if world.ends is not None:
-        check_ends(world, state)
-    o_t, _, truth, _ = sample(world)
+    check_ends(world, state)
+    o_t, _, truth, is_first, told = sample(world)
     for i in range(EPISODES):
         if (wrong := world.frame.wrong(jax.tree.map(lambda x: x[i], o_t))) is not None:  # noqa: B023
             raise NdigoError(f"{whose} observe returned {wrong}")
     if truth is not None:
         _check_inside(world, truth)
+    if is_first is not None and told is not None:
+        check_told(world, is_first, told)
 
 
 @lru_cache(maxsize=KEPT)
@@ -69,20 +72,21 @@ def sample(world: World) -> Sample:
         a_t = jax.random.randint(key_action, (S,), 0, world.num_actions)
 
         def body(state: Any, step: Any) -> Any:
-            after = world.step(step[0], state, step[1])
-            if world.ends is None:
-                return after, (look(state), None)
-            is_last = world.ends(state)[0]
-            return begin_where(world.reset, is_last, step[0], after), (look(state), is_last)
+            after, told = world.step(step[0], state, step[1]), tell(world, state)
+            if told is not None:
+                after = begin_where(world.reset, told.is_last, step[0], after)
+            return after, (look(state), told)
 
-        last, (before, is_last) = lax.scan(body, world.reset(key_reset), (jax.random.split(key_world, S), a_t))
-        is_first = None if is_last is None else jnp.concatenate([jnp.ones(1, bool), is_last])
-        return jax.tree.map(lambda x, end: jnp.concatenate([x, end[None]]), before, look(last)), a_t, is_first
+        last, before = lax.scan(body, world.reset(key_reset), (jax.random.split(key_world, S), a_t))
+        end = look(last), tell(world, last)
+        (seen, told) = jax.tree.map(lambda x, x_T: jnp.concatenate([x, jnp.asarray(x_T)[None]]), before, end)
+        is_first = None if told is None else jnp.concatenate([jnp.ones(1, bool), told.is_last[:-1]])
+        return *seen, a_t, is_first, told
 
     keys = jax.random.split(jax.random.key(0), EPISODES)
     with running(f"world {world.name}: an episode of it"):
-        (o_t, truth), a_t, is_first = jax.device_get(once(jax.vmap(play))(keys))
-    return Sample(o_t, a_t, truth, is_first)
+        o_t, truth, a_t, is_first, told = jax.device_get(once(jax.vmap(play))(keys))
+    return Sample(o_t, a_t, truth, is_first, told)
 
 
 def _check_record(world: World) -> None:
@@ -95,7 +99,7 @@ def _check_record(world: World) -> None:
         raise NdigoError(f"{whose} num_steps is {world.num_steps!r}, expected a whole number of at least 1")
     if world.map_shape is not None and not _are_counts(world.map_shape, 2):
         raise NdigoError(f"{whose} map_shape is {world.map_shape!r}, expected rows and columns, each at least 1")
-    for field in ("actions", "objects"):
+    for field in ("actions", "objects", "events"):
         names = getattr(world, field)
         if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
             raise NdigoError(f"{whose} {field} is {names!r}, expected a tuple of names")
@@ -115,6 +119,7 @@ def _check_frame_record(world: World) -> None:
             raise NdigoError(
                 f"{whose} frame is a {type(frame).__name__} without {name!r}, expected one of ndigo.frames"
             )
+    require_names(whose.removesuffix(":"), [channel.name for channel in frame.channels])
     if isinstance(frame, Bits):
         for channel in world.channels:
             if not isinstance(channel, Channel):

@@ -9,14 +9,17 @@ from typing import Any, Literal
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.typing import ColorType
 
 from ndigo.storage.run_folder import make_folder, write_whole
 
 COLUMN, PAGE = 3.25, 6.75  # inches: a column and a page of a conference's two-column sheet
 FORMATS: tuple[Literal["png", "pdf", "svg"], ...] = ("png", "pdf", "svg")
 INK = "#010203"  # stands for the colour of the page's text
+CONTRAST = 4.5  # of a word to the white page, WCAG's least for small text
 LINE_HEIGHT = 0.115  # inches, of a name at the end of a line
 STYLE: Any = {  # matplotlib's settings
     "text.color": INK,
@@ -89,8 +92,27 @@ def _bottom(block: Sequence[float], gap: float) -> float:
     return max(0.0, min(sum(block) / len(block) - reach / 2, 1 - reach))
 
 
+def legible(colour: ColorType) -> tuple[float, float, float]:
+    """The colour, darkened until it can be read as a word on white: yellow and mint are made for dark maps.
+
+    WCAG 2's contrast to white is 1.05 / (Y + 0.05), with Y the relative luminance.
+    """
+    red, green, blue = to_rgb(colour)
+    while 1.05 / (_luminance(red, green, blue) + 0.05) < CONTRAST:
+        red, green, blue = 0.95 * red, 0.95 * green, 0.95 * blue
+    return red, green, blue
+
+
+def _luminance(*rgb: float) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
 def save_figure(figure: Figure, path: Path, formats: Sequence[str] = ("png",)) -> list[Path]:
-    """Writes the figure once for each format, beside each other; `path` is without an ending."""
+    """Writes the figure once for each format, beside each other, on white; `path` is without an ending."""
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        text.set_color(legible(text.get_color()))
     with rc_context(STYLE):
         return [
             write_figure(figure, path.with_name(f"{path.name}.{kind}"), dpi=200, facecolor="white") for kind in formats

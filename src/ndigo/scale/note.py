@@ -21,6 +21,8 @@ from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import WriteError, make_folder, write_whole
 
 NAME = "job.json"
+STATES = ("queued", "running", "stopped", "failed", "done")
+LARGEST = {"pid": 2**31, "since": 1e12}  # what the system and a calendar still know
 BEAT_SECONDS = 10.0
 BUSY_SECONDS = 60.0
 
@@ -57,9 +59,22 @@ def read_note(run: Path) -> tuple[Note, float] | None:
     """The note and when it last gave a sign of life; None where there is none that can be read."""
     try:
         with open(run / NAME, "rb") as file:
-            return Note(**json.load(file)), os.fstat(file.fileno()).st_mtime
-    except (OSError, ValueError, TypeError):
+            note = Note(**json.load(file))
+            return (note, os.fstat(file.fileno()).st_mtime) if _is_right(note) else None
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
+
+
+def _is_right(note: Note) -> bool:
+    """Whether the values are of the fields' types, as a process that looks on reckons with them."""
+    texts = note.engine, note.why, note.host, note.devices, note.job
+    return (
+        note.state in STATES
+        and all(isinstance(text, str) for text in texts)
+        and isinstance(note.pid, int)
+        and isinstance(note.since, int | float)
+        and all(0 <= getattr(note, name) < largest for name, largest in LARGEST.items())
+    )
 
 
 def remove_note(run: Path) -> None:

@@ -8,7 +8,6 @@ model_rate = 2e-3    # any field of `ndigo.Config`
 from __future__ import annotations
 
 import dataclasses
-import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ndigo.config import PRESETS, Config
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.storage.seal import BrokenSealError, unseal
 
 # The command line says --lambda, which Python cannot: both names are known.
 FIELDS = {field.name.strip("_"): field.name for field in dataclasses.fields(Config)}
@@ -69,10 +69,12 @@ def checked_settings(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 def _of_run(path: Path) -> dict[str, Any]:
     try:
-        config = dict(json.loads(path.read_bytes())["config"])
+        config = dict(unseal(path.read_bytes().removesuffix(b"\n"))[0]["config"])
     except OSError as error:
         raise NdigoError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except BrokenSealError as error:
+        raise NdigoError(f"{path} is not the config.json of a run, or damaged ({error})") from None
+    except (ValueError, KeyError, TypeError):
         raise NdigoError(f"{path} is not the config.json of a run") from None
     # A setting younger than the run has its default, which is what the run did.
     return dataclasses.asdict(Config()) | checked_settings(config, path)

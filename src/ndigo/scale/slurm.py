@@ -7,6 +7,7 @@ the same task, which goes on from its run folder and loses one chunk at most.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from ndigo.errors import NdigoError
 from ndigo.scale.engine import Asked, Work, load_extra
 from ndigo.scale.job import train_row
 from ndigo.scale.note import Interrupted, Note, reason, write_note
-from ndigo.scale.sweep import Row, Sweep
+from ndigo.scale.sweep import Row, Sweep, row_name
 from ndigo.storage.run_folder import write_whole
 
 FOLDER = "slurm"  # beside the rows: submitit's scripts, and what the jobs print
@@ -33,10 +34,11 @@ def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
     if cluster == "slurm" and shutil.which("sbatch") is None:
         raise NdigoError("--on slurm: this machine has no sbatch; run it where jobs are submitted from")
     folder = sweep.out.absolute() / FOLDER
+    os.environ["PYTHONSAFEPATH"] = "1"  # jobs inherit it: their `python -m` would search the working folder first
     try:
         limits = {"slurm_max_num_timeout": TIME_LIMITS}
         executor = submitit.AutoExecutor(folder=folder / "%j", cluster=cluster, **limits)
-        executor.update_parameters(name=f"ndigo-{sweep.file.stem}", **takes)
+        executor.update_parameters(name=f"ndigo-{row_name({'world': sweep.file.stem})}", **takes)
     except (ValueError, NameError, TypeError, AssertionError, RuntimeError) as error:
         raise NdigoError(f"[slurm] of the sweep: {reason(error)}") from None
     jobs = _waiting(submitit, folder, sweep.rows) if cluster == "slurm" else {}

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,9 @@ from ndigo.errors import NdigoError
 from ndigo.scale.settings_file import checked_preset, checked_settings, read_toml
 from ndigo.storage.run_folder import RunFolder
 
+MOST_ROWS = 10_000
 ENGINE_TABLES = ("ray", "slurm")
+MOST_IN_PACK = 1000
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Sweep:
     out: Path
     rows: tuple[Row, ...]
     takes: dict[str, dict[str, Any]]  # by engine
+    pack: int = 1  # rows that one program may train, where they differ in what can vary (`vary`)
 
 
 def read_sweep(file: Path, out: Path | None = None) -> Sweep:
@@ -59,9 +63,12 @@ def read_sweep(file: Path, out: Path | None = None) -> Sweep:
     table = read_toml(file)
     takes = {engine: _table(table.pop(engine, {}), engine, file) for engine in ENGINE_TABLES}
     said = table.pop("out", f"runs/{file.stem}")
-    if not isinstance(said, str):
+    if not isinstance(said, str) or not said.isprintable():
         raise NdigoError(f"{file}: out = {said!r} must be text, the folder of the rows")
     out = out or Path(said)
+    pack = table.pop("pack", 1)
+    if not isinstance(pack, int) or isinstance(pack, bool) or not 1 <= pack <= MOST_IN_PACK:
+        raise NdigoError(f"{file}: pack = {pack!r} must be a whole number of rows, from 1 to {MOST_IN_PACK}")
     grid, listed = _table(table.pop("grid", {}), "grid", file), _listed(table.pop("rows", [{}]), file)
     base = checked_preset(table.pop("preset", None), file)
     if base is None:
@@ -78,7 +85,7 @@ def read_sweep(file: Path, out: Path | None = None) -> Sweep:
         if name in rows:
             raise NdigoError(f"{file} has two rows {name}; rows must differ in what the grid or the list says of them")
         rows[name] = Row(name, config, (out / name).absolute())
-    return Sweep(file, out, tuple(rows.values()), takes)
+    return Sweep(file, out, tuple(rows.values()), takes, pack)
 
 
 def row_name(own: dict[str, Any]) -> str:
@@ -116,6 +123,9 @@ def _combinations(grid: dict[str, Any], listed: list[dict[str, Any]], file: Path
     rows = [checked_settings(own, file) for own in listed]
     for name in {name for own in rows for name in own} & {name for axis in axes for name in axis[0]}:
         raise NdigoError(f"{file}: {name} stands in [grid] and in [[rows]]; it can vary in one of them")
+    num_rows = len(rows) * math.prod(map(len, axes))
+    if num_rows > MOST_ROWS:
+        raise NdigoError(f"{file} has {num_rows:,} rows; at most {MOST_ROWS:,} can be looked after")
     points = [dict(pair for part in point for pair in part.items()) for point in itertools.product(*axes)]
     return [own | point for own in rows for point in points]
 

@@ -10,6 +10,7 @@ import base64
 import io
 import json
 import math
+import tokenize
 import zipfile
 import zlib
 from dataclasses import dataclass, replace
@@ -17,13 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float16, Float32, Int8, UInt8, UInt32
+from jaxtyping import Bool, Float16, Float32, Int8, Int32, UInt8, UInt32
 
 from ndigo.errors import NdigoError
 from ndigo.storage.records import check_meta
 from ndigo.storage.run_folder import make_folder, write_whole
 
 FORMAT, VERSION = "ndigo-episodes", 1
+# What zipfile and NumPy raise on bytes that are not what they were; NumPy reads a header as Python.
+UNREADABLE = (ValueError, OSError, EOFError, KeyError, NotImplementedError, RuntimeError, SyntaxError)
+UNREADABLE += (tokenize.TokenError, zipfile.BadZipFile, zlib.error)
 LARGEST_META = 1 << 20  # bytes
 # A recording unpacks to some ten times its size; one that unpacks to far more was made to fill the memory.
 MOST_UNPACKED, ALWAYS_UNPACKED = 200, 1 << 26  # times its size; bytes
@@ -41,6 +45,17 @@ ARRAYS: dict[str, tuple[str, str]] = {
     "reward_c": ("float32", "ETC"),
     "ahead": ("uint8", "ETKVVC"),
 }
+# What only some worlds have. A world without a map has V = N = R = W = 0 above, and pictures here.
+EXTRAS: dict[str, tuple[str, str]] = {
+    "exact": ("float16", "ETNRW"),
+    "seen": ("uint8", "ETYX3"),
+    "expected": ("uint8", "ETKYX3"),
+    "drawn": ("uint8", "ETHS3"),
+    "loss_c": ("float32", "ETC"),
+    "task": ("float32", "ET"),
+    "events": ("bool", "ETB"),
+    "lengths": ("int32", "E"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +63,8 @@ class Episodes:
     """E recorded episodes of one agent in one world, in NumPy: what a file of episodes holds.
 
     T = num_steps + 1 frames, o_0 .. o_{num_steps}; R x W cells; K steps ahead. `meta` is plain JSON: label, world,
-    reward, channels, objects (name, kind, label, colour), actions, num_steps, num_ahead, view, seed, versions.
+    reward, channels, objects (name, kind, label, colour), events, actions, num_steps, num_ahead, view, seed, versions.
+    Where episodes end by themselves, what lies after the last frame of one means nothing.
     """
 
     meta: dict[str, Any]
@@ -63,13 +79,31 @@ class Episodes:
     reward: Float32[np.ndarray, "E T"]  # r_t; 0 where it is not defined
     reward_c: Float32[np.ndarray, "E T C"]  # r_t split by channel; 0 where a reward has no split
     ahead: UInt8[np.ndarray, "E T K V V C"]  # 255 P(cell of o_{t+k} = 1), given the actions taken; 0 beyond the end
+    exact: Float16[np.ndarray, "E T N R W"] | None = None  # the exact Bayes filter's belief, where there is one
+    seen: UInt8[np.ndarray, "E T Y X 3"] | None = None  # a picture of the frame (`watching.frame_pictures`)
+    expected: UInt8[np.ndarray, "E T K Y X 3"] | None = None  # and of what is expected in 1..K steps
+    drawn: UInt8[np.ndarray, "E T H S 3"] | None = None  # the world's own picture of itself
+    loss_c: Float32[np.ndarray, "E T C"] | None = None  # L_{t|t-1} by channel; 0 at the first frame
+    task: Float32[np.ndarray, "E T"] | None = None  # what the world's own task paid for step t
+    events: Bool[np.ndarray, "E T B"] | None = None  # which of the world's events hold in frame t
+    lengths: Int32[np.ndarray, " E"] | None = None  # steps of each episode; None: num_steps
+
+    def length(self, episode: int) -> int:
+        """Its number of steps."""
+        return self.meta["num_steps"] if self.lengths is None else int(self.lengths[episode])
+
+    @property
+    def has_map(self) -> bool:
+        return self.walls.size > 0
 
 
 def save_episodes(path: Path, episodes: Episodes) -> None:
     """Writes the file whole, or leaves what was there."""
     data = io.BytesIO()
-    arrays = {name: getattr(episodes, name) for name in ARRAYS}
-    np.savez_compressed(data, meta=np.array(json.dumps(episodes.meta)), **arrays)
+    arrays = {name: getattr(episodes, name) for name in present(episodes)}
+    # By name, so that none of them can be lost unnoticed.
+    meta = episodes.meta | {"extras": [name for name in EXTRAS if name in arrays]}
+    np.savez_compressed(data, meta=np.array(json.dumps(meta)), **arrays)
     make_folder(path.parent)
     write_whole(path, data.getvalue())
 
@@ -98,24 +132,35 @@ def read_episodes(data: bytes, source: str) -> Episodes:
             if packed["meta"].file_size > LARGEST_META:
                 raise NdigoError(f"{source} is damaged: its meta has {packed['meta'].file_size:,} bytes")
             meta = _meta(_array(file, packed["meta"]), source)
-            missing = sorted(set(ARRAYS) - set(packed))
+            extras = meta.pop("extras", [])
+            missing = sorted({*ARRAYS, *extras} - set(packed))
             if missing:
                 raise NdigoError(f"{source} is damaged: it lacks {', '.join(missing)}")
-            _check({name: _header(file, packed[name]) for name in ARRAYS}, meta, source)
-            size = sum(packed[name].file_size for name in ARRAYS)
+            names = [*ARRAYS, *(name for name in EXTRAS if name in extras)]
+            _check({name: _header(file, packed[name]) for name in names}, meta, source)
+            size = sum(packed[name].file_size for name in names)
             if size > max(MOST_UNPACKED * len(data), ALWAYS_UNPACKED):
                 raise NdigoError(f"{source} is no recording: its {len(data):,} bytes unpack to {size:,}")
-            arrays = {name: _array(file, packed[name]) for name in ARRAYS}
+            arrays = {name: _array(file, packed[name]) for name in names}
     except NdigoError:
         raise
-    except (ValueError, OSError, EOFError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
+    except UNREADABLE:
         raise NdigoError(f"{source} is damaged") from None
-    return Episodes(meta=meta, **arrays)
+    episodes = Episodes(meta=meta, **arrays)
+    if episodes.lengths is not None and not ((episodes.lengths > 0) & (episodes.lengths <= meta["num_steps"])).all():
+        raise NdigoError(f"{source} is damaged: an episode is longer than its {meta['num_steps']} steps, or empty")
+    return episodes
+
+
+def present(episodes: Episodes) -> list[str]:
+    """The names of the arrays that are there."""
+    return [*ARRAYS, *(name for name in EXTRAS if getattr(episodes, name) is not None)]
 
 
 def some_episodes(episodes: Episodes, first: int, count: int) -> Episodes:
     """At most `count` of the episodes, from the index `first` on."""
-    arrays = {name: getattr(episodes, name)[first : first + count] for name in ARRAYS if name != "walls"}
+    names = [name for name in present(episodes) if name != "walls"]
+    arrays = {name: getattr(episodes, name)[first : first + count] for name in names}
     meta = episodes.meta
     if "first_episode" in meta:
         meta = meta | {"first_episode": meta["first_episode"] + first}
@@ -124,15 +169,25 @@ def some_episodes(episodes: Episodes, first: int, count: int) -> Episodes:
 
 def to_json(episodes: Episodes, index: int) -> dict[str, Any]:
     """One episode as plain JSON: arrays as base64 of their little-endian bytes, beliefs as 255 sqrt(p)."""
-    one = {name: getattr(episodes, name)[index] for name in ARRAYS if name != "walls"}
-    one["walls"] = episodes.walls.astype(np.uint8)
-    one["belief"] = belief_bytes(one["belief"])
-    return {"meta": episodes.meta, **{name: pack_array(array) for name, array in one.items()}}
+    steps = episodes.length(index)
+    names = [name for name in present(episodes) if name not in ("walls", "keys", "lengths")]
+    one = {name: as_sent(name, getattr(episodes, name)[index, : steps + 1]) for name in names}
+    one |= {"walls": episodes.walls.astype(np.uint8), "keys": episodes.keys[index]}
+    meta = episodes.meta | {"num_steps": steps}
+    return {"meta": meta, **{name: pack_array(array) for name, array in one.items()}}
+
+
+def as_sent(name: str, array: np.ndarray) -> np.ndarray:
+    """A field of an episode, or of one frame of it, in the type in which a page receives it."""
+    if name in ("belief", "exact"):
+        return belief_bytes(array)
+    types = {"agent": np.uint8, "objects": np.uint8, "events": np.uint8, "discovery_loss": np.float32}
+    return array.astype(types[name]) if name in types else array
 
 
 def belief_bytes(belief: np.ndarray) -> np.ndarray:
-    """round(255 sqrt(p)): a byte that still tells one in a thousand from nothing."""
-    return np.rint(255 * np.sqrt(belief.astype(np.float32))).astype(np.uint8)
+    """round(255 sqrt(p)): a byte that still tells one in a thousand from nothing; 0 where there is no belief (NaN)."""
+    return np.rint(255 * np.sqrt(np.nan_to_num(belief.astype(np.float32)))).astype(np.uint8)
 
 
 def pack_array(array: np.ndarray) -> dict[str, Any]:
@@ -179,6 +234,8 @@ def _check(arrays: dict[str, tuple[str, tuple[int, ...]]], meta: dict[str, Any],
     try:
         sizes = {
             "2": 2,
+            "3": 3,
+            "B": len(meta.get("events", ())),
             "T": meta["num_steps"] + 1,
             "N": len(meta["objects"]),
             "C": len(meta["channels"]),
@@ -187,8 +244,8 @@ def _check(arrays: dict[str, tuple[str, tuple[int, ...]]], meta: dict[str, Any],
         }
     except (KeyError, TypeError):
         raise NdigoError(f"{source} is damaged: its meta is incomplete") from None
-    for name, (dtype, axes) in ARRAYS.items():
-        found, shape = arrays[name]
+    for name, (found, shape) in arrays.items():
+        dtype, axes = (ARRAYS | EXTRAS)[name]
         if found != dtype or len(shape) != len(axes):
             raise NdigoError(f"{source} is damaged: {name} is {found}{list(shape)}, not {dtype}")
         for axis, size in zip(axes, shape, strict=True):

@@ -42,7 +42,7 @@ RESULT: dict[str, str | int] = {
 META: dict[str, str | int] = {
     **dict.fromkeys(("label", "world", "reward"), TEXT),
     **dict.fromkeys(("num_steps", "num_ahead", "view", "first_episode", "episode_seed"), COUNT),
-    "actions": NAMES,
+    **dict.fromkeys(("actions", "events", "extras"), NAMES),
 }
 CHANNEL: dict[str, str | int] = {"name": TEXT, "kind": TEXT}
 OBJECT: dict[str, str | int] = {"name": TEXT, "kind": TEXT, "label": TEXT, "colour": 1}

@@ -1,7 +1,7 @@
 """A command's options from its words, with every mistake as one line.
 
-tyro reads the options into the command's dataclass. It reports mistakes in boxes of several lines; we
-read the box and say the same in one, with what is allowed and the nearest match.
+tyro reads the options into the command's dataclass. It reports mistakes in boxes of several lines, coloured on a
+terminal; we read the box and say the same in one line of our own words, with what is allowed and the nearest match.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING
 from difflib import get_close_matches
 from typing import Annotated, TypeVar
 
@@ -45,6 +46,10 @@ BAD_CHOICE = re.compile(
     r"invalid choice '(?P<value>.*)' for argument '(?P<flag>.*)'\. Expected one of \((?P<known>.*)\)"
 )
 BAD_VALUE = re.compile(r"Error parsing (?P<flag>\S+):.*[:,] (?P<value>'.*')")
+NO_VALUE = re.compile(r"Missing value for argument '(?P<flag>.*?)'")
+TOO_MUCH = re.compile(r"Unrecognized options: (?P<words>.*)")
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+MOST_LISTED = 16  # options in one message
 
 
 def read(
@@ -57,13 +62,13 @@ def read(
     if {"-h", "--help", "--help-all"} & {*words}:
         print(help_page(arguments, prog, default, groups or {}, is_whole="--help-all" in words))
         raise SystemExit(0)
-    _check_flags(words, arguments)
+    _check_flags(words, arguments, prog)
     box = io.StringIO()
     try:
         with _unwrapped(), contextlib.redirect_stderr(box):
             return _parse(arguments, prog, words, default)
     except SystemExit:
-        raise _one_line(box.getvalue(), prog) from None
+        raise _one_line(COLOUR.sub("", box.getvalue()), prog, arguments) from None
 
 
 def within(option: str, value: float, low: float, high: float) -> None:
@@ -78,25 +83,27 @@ def _parse(arguments: type[T], prog: str, words: Sequence[str], default: T | Non
     return tyro.cli(arguments, prog=prog, args=words, default=default)
 
 
-def _check_flags(words: Sequence[str], arguments: type) -> None:
+def _check_flags(words: Sequence[str], arguments: type, prog: str) -> None:
     """tyro complains of a missing name before an unknown option, and never lists the known ones."""
     known = {flag for option in options_of(arguments) for flag in option.flags} | {"--help", "--help-all"}
     for flag in (match[0] for word in words if (match := FLAG.match(word))):
         if flag.replace("_", "-") not in known:
-            raise unknown_option(flag, known)
+            raise unknown_option(flag, known, prog)
 
 
-def unknown_option(flag: str, known: Iterable[str]) -> NdigoError:
-    """The error for an option that does not exist: first the nearest, or what others call so, then all there are."""
+def unknown_option(flag: str, known: Iterable[str], prog: str) -> NdigoError:
+    """The error for an option that does not exist: first the nearest, or what others call so, then where all stand."""
     names = sorted(known)
     meant = [name for name in ELSEWHERE.get(flag.strip("-").replace("_", "-"), ()) if name in names]
     nearest = meant or get_close_matches(flag, names, n=1, cutoff=0.4)
     hint = f"nearest: {', '.join(nearest)}; " if nearest else ""
-    return NdigoError(f"unknown option {flag!r}; {hint}known: {', '.join(names)}")
+    is_short = len(names) <= MOST_LISTED
+    rest = f"known: {', '.join(names)}" if is_short else f"{prog} --help-all lists all {len(names)}"
+    return NdigoError(f"unknown option {flag!r}; {hint}{rest}")
 
 
-def _one_line(box: str, prog: str) -> NdigoError:
-    message, *details = _sections(box)
+def _one_line(box: str, prog: str, arguments: type) -> NdigoError:
+    message, *details = _sections(box) or [""]
     if match := BAD_CHOICE.search(message):
         return unknown_name(f"value of {match['flag']}", match["value"], re.findall(r"'([^']*)'", match["known"]))
     if match := BAD_VALUE.search(message):
@@ -104,7 +111,12 @@ def _one_line(box: str, prog: str) -> NdigoError:
         takes = re.search(rf"{re.escape(match['flag'])} \S+", " ".join(details))
         what = takes[0].replace("{None}|", "") if takes else match["flag"]
         return NdigoError(f"{match['value']} is no value for {what}")
-    return NdigoError(f"{message.removesuffix('.')}; see {prog} --help")
+    if match := NO_VALUE.search(message):
+        return NdigoError(f"{match['flag']} needs a value; see {prog} --help")
+    if match := TOO_MUCH.search(message):
+        return NdigoError(f"{match['words']} is more than {prog} takes; see {prog} --help")
+    needed = [option.name for option in options_of(arguments) if option.default is MISSING]
+    return NdigoError(f"{prog} needs {' and '.join(needed) or 'other words'}; see {prog} --help")
 
 
 def _sections(box: str) -> list[str]:

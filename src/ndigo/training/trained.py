@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sys
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation, Measured
 from ndigo.evaluation.tracking import Tracking
 from ndigo.rewards import IntrinsicReward
-from ndigo.storage import checkpoint
+from ndigo.storage import checkpoint, milestones
 from ndigo.storage.agents import load_agent, refuse_non_finite, save_agent
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.learner import make_learner
@@ -76,12 +77,13 @@ class Trained:
         """Both, of the same episodes; `on_done` hears how many of them are played."""
         at_once = min(episodes, EPISODES_AT_ONCE)
         config = dataclasses.replace(self.config, seeds=self.num_seeds, evaluation_episodes=at_once)
-        run = make_trainer(config, self.world, self.reward).measure
+        trainer = make_trainer(config, self.world, self.reward)
         keys = [jax.random.fold_in(jax.random.key(seed), i) for i in range(-(-episodes // at_once))]
         parts = []
-        for key in keys:
-            parts.append(fetched(run(self.params, key)))
-            on_done(min(at_once * len(parts), episodes))
+        with contextlib.closing(trainer):
+            for key in keys:
+                parts.append(fetched(trainer.measure(self.params, key)))
+                on_done(min(at_once * len(parts), episodes))
         return Measured(
             evaluation=jax.tree.map(
                 lambda *xs: np.concatenate(xs, axis=1)[:, :episodes], *(part.evaluation for part in parts)
@@ -125,3 +127,11 @@ def from_file(path: Path, config: Config, world: World, reward: IntrinsicReward)
     params = checkpoint.into_tree(arrays, like, str(path))
     params = jax.tree.map(lambda x: x[None], params)
     return Trained(settings, config, world, reward, params, settings.get("learner_step"))
+
+
+def from_milestone(folder: RunFolder, step: int, config: Config, world: World, reward: IntrinsicReward) -> Trained:
+    """A run's first seed as it was at one of its milestones."""
+    like = jax.eval_shape(make_learner(config, world, reward).init, jax.random.key(0)).params
+    arrays = {name: x[0] for name, x in milestones.load(folder.path, step).items()}
+    params = checkpoint.into_tree(arrays, like, str(milestones.path_of(folder.path, step)))
+    return Trained(folder.settings(), config, world, reward, jax.tree.map(lambda x: x[None], params), step)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ndigo.agents.agent import Agent
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.storage.episodes import belief_bytes, pack_array
+from ndigo.storage.episodes import as_sent, pack_array
 from ndigo.watching.recording import episode_key, meta
 from ndigo.watching.session import Session
 
@@ -23,12 +23,16 @@ MOST_AGENTS = 8  # kept ready: an agent's weights, and its programs
 
 @dataclass(frozen=True)
 class Performer:
-    """An agent that can be watched. `agent(seed, world)` loads it, and raises where its file is damaged."""
+    """An agent that can be watched. `agent(seed, world)` loads it, and raises where its file is damaged.
+
+    `agent(seed, world, step)` loads it as it was after one of `steps`.
+    """
 
     label: str
     seeds: tuple[str, ...]  # a label for each
     worlds: tuple[str, ...]  # those it fits, its own first
-    agent: Callable[[int, str], Agent]
+    agent: Callable[..., Agent]
+    steps: tuple[int, ...] = ()  # learner steps at which its first seed can be watched, the last its newest
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +49,13 @@ class Company:
         """What a page has to know to offer the choice."""
         return {
             "agents": [
-                {"id": str(i), "label": p.label, "seeds": list(p.seeds), "worlds": list(p.worlds)}
+                {
+                    "id": str(i),
+                    "label": p.label,
+                    "seeds": list(p.seeds),
+                    "worlds": list(p.worlds),
+                    "steps": list(p.steps),
+                }
                 for i, p in enumerate(self.performers)
             ],
             "worlds": [{"name": name, "title": title} for name, title in self.titles.items()],
@@ -55,9 +65,9 @@ class Company:
         }
 
     @cached_property
-    def agent(self) -> Callable[[int, int, str], Agent]:
-        """The agent of that number and seed in a world; the latest are kept."""
-        return lru_cache(MOST_AGENTS)(lambda number, seed, world: self.performers[number].agent(seed, world))
+    def agent(self) -> Callable[..., Agent]:
+        """The agent of that number and seed in a world, and perhaps at a step; the latest are kept."""
+        return lru_cache(MOST_AGENTS)(lambda number, *what: self.performers[number].agent(*what))
 
 
 class Stage:
@@ -104,9 +114,12 @@ class Stage:
                 self._drop(_whole("object", index), _whole("row", row), _whole("column", col))
             else:
                 self._step(None if move.get("action") is None else _whole("action", move["action"]))
-        walls = pack_array(_walls(agents[0]))
         return [
-            {"meta": meta(session.agent), "walls": walls, "frame": packed(session.frame())}
+            {
+                "meta": meta(session.agent),
+                "walls": pack_array(session.look.walls.astype(np.uint8)),
+                "frame": packed(session.frame()),
+            }
             for session in self._frames[-1]
         ]
 
@@ -121,11 +134,17 @@ class Stage:
         if world not in performer.worlds:
             raise unknown_name(f"world for {performer.label}", world, performer.worlds)
         seed = _whole("seed", pane.get("seed", 0), len(performer.seeds) - 1)
-        return self.company.agent(int(index), seed, world)
+        step = pane.get("step")
+        if step is None or (performer.steps and step == performer.steps[-1]):
+            return self.company.agent(int(index), seed, world)
+        if step not in performer.steps:
+            raise NdigoError(f"{performer.label} has no checkpoint of step {step!r}")
+        return self.company.agent(int(index), 0, world, step)
 
     def _step(self, action: int | None) -> None:
         sessions = self._copies()
-        for session in sessions:
+        going_on = [session for session in sessions if not session.is_over]
+        for session in going_on or sessions:  # one whose episode has ended waits for the other
             session.step(action)
         self._frames.append(sessions)
 
@@ -147,18 +166,11 @@ class Stage:
 
 def packed(frame: dict[str, Any]) -> dict[str, Any]:
     """A session's frame as JSON, in the types of a recording."""
-    typed = frame | {
-        "agent": frame["agent"].astype(np.uint8),
-        "objects": frame["objects"].astype(np.uint8),
-        "belief": belief_bytes(frame["belief"]),
-        "discovery_loss": frame["discovery_loss"].astype(np.float32),
-    }
-    return {name: pack_array(x) if isinstance(x, np.ndarray) else x for name, x in typed.items()}
+    return {name: pack_array(as_sent(name, x)) if isinstance(x, np.ndarray) else _plain(x) for name, x in frame.items()}
 
 
-def _walls(agent: Agent) -> np.ndarray:
-    assert agent.world.grid is not None
-    return (~agent.world.grid.layout.is_free).astype(np.uint8)
+def _plain(x: Any) -> Any:
+    return x.item() if isinstance(x, np.generic) else x
 
 
 def _whole(name: str, value: Any, most: int = LAST_EPISODE) -> int:

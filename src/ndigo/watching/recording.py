@@ -1,7 +1,7 @@
-"""Greedy episodes recorded whole: the truth, what the agent saw and did, what it believed, expected and was paid.
+"""Greedy episodes recorded whole: what the agent saw and did, what it believed, expected and was paid, and the truth.
 
 The belief never steers the policy, so everything is read off the finished episode, as one window of all its steps, by
-the functions the learner itself uses.
+the functions the learner itself uses. `appearance` says how a world is drawn; any world with a frame can be.
 """
 
 from __future__ import annotations
@@ -20,33 +20,36 @@ from jaxtyping import Array
 from ndigo import __version__
 from ndigo.agents.agent import Agent, Joined, Params
 from ndigo.errors import NdigoError
+from ndigo.evaluation.streams import seen_names
+from ndigo.evaluation.visits import in_view
 from ndigo.model import discovery_loss, inside
 from ndigo.model.world_model import shifted
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage.episodes import Episodes
 from ndigo.types import Window
+from ndigo.watching.appearance import Appearance, appearance_of, objects_of
+from ndigo.watching.drawing import drawn_frames
 from ndigo.worlds import World
-from ndigo.worlds.render import legend
 from ndigo.worlds.rollout import rollout
 
-MOST_CELLS = 256  # rows and columns are stored in a byte
+AT_ONCE = 64  # steps whose expectations are drawn together: the chances behind them are large
 
 
 def meta(agent: Agent) -> dict[str, Any]:
     """What a recording says of its agent and its world."""
-    world = agent.world
+    world, look = agent.world, appearance_of(agent)
     return {
         "format": "ndigo-episodes",
         "version": 1,
         **agent.about,
         "channels": [{"name": c.name, "kind": c.kind} for c in world.channels],
-        "objects": [
-            {"name": e.name, "kind": e.kind, "label": e.label, "colour": list(e.colour)} for e in legend(world)
-        ],
+        "objects": objects_of(world) if look.has_belief else [],
+        "events": seen_names(world) if look.painter is not None else list(world.events),
         "actions": list(world.actions),
         "num_steps": world.num_steps,
-        "num_ahead": agent.num_ahead,
-        "view": world.shape[0],
+        "num_ahead": look.num_ahead,
+        "view": look.view,
+        "legend": [{"name": name, "colour": list(colour)} for name, colour in look.legend],
         "versions": {
             "python": sys.version.split()[0],
             "ndigo": __version__,
@@ -54,17 +57,6 @@ def meta(agent: Agent) -> dict[str, Any]:
             "numpy": np.__version__,
         },
     }
-
-
-def refuse_unseen(agent: Agent) -> None:
-    """An error where the world shows no truth or no map to draw."""
-    world = agent.world
-    if world.truth is None or agent.params.probe is None:
-        raise NdigoError(f"world {world.name!r} does not tell where its objects are: there is no belief to compare")
-    if world.grid is None:
-        raise NdigoError(f"world {world.name!r} has no map to draw its episodes on")
-    if max(world.grid.layout.shape) > MOST_CELLS:
-        raise NdigoError(f"world {world.name!r} is larger than the {MOST_CELLS} x {MOST_CELLS} cells of a recording")
 
 
 def episode_key(seed: int, episode: int) -> Array:
@@ -76,17 +68,36 @@ def record(
     agent: Agent, keys: Sequence[Array] | Array, on_episode: Callable[[int], None] = lambda done: None
 ) -> Episodes:
     """One episode for each key; `on_episode` hears how many are done."""
-    refuse_unseen(agent)
-    run, done = _compiled(agent.world, agent.reward, agent.joined), []
+    look, done = appearance_of(agent), []
+    run = _compiled(agent.world, agent.reward, agent.joined, look)
     for key in keys:
-        arrays = jax.device_get(run(agent.networks, key))
-        done.append(arrays | {"keys": np.asarray(jax.random.key_data(key))})
+        arrays = jax.device_get(run(agent.networks, key)) | {"keys": np.asarray(jax.random.key_data(key))}
+        if agent.world.draw is not None:
+            steps = int(arrays.get("lengths", agent.world.num_steps))
+            arrays["drawn"] = drawn_frames(agent.world, key, arrays["a"][:steps])
+        done.append(arrays)
         on_episode(len(done))
     if not done:
         raise NdigoError("a recording has at least one episode")
-    assert agent.world.grid is not None
-    stacked = {name: np.stack([arrays[name] for arrays in done]) for name in done[0]}
-    return Episodes(meta=meta(agent), walls=~agent.world.grid.layout.is_free, **stacked)
+    if agent.world.ends is None:
+        return _stacked(meta(agent), look, done)
+    # The longest sets the size; what lies after the end of a shorter one means nothing.
+    longest = max(int(arrays["lengths"]) for arrays in done)
+    cut = [{name: _fitted(name, x, longest + 1) for name, x in arrays.items()} for arrays in done]
+    return _stacked(meta(agent) | {"num_steps": longest}, look, cut)
+
+
+def _stacked(about: dict[str, Any], look: Appearance, done: list[dict[str, Any]]) -> Episodes:
+    arrays = {name: np.stack([arrays[name] for arrays in done]) for name in done[0]}
+    return Episodes(meta=about, walls=look.walls, **arrays)
+
+
+def _fitted(name: str, x: np.ndarray, frames: int) -> np.ndarray:
+    """So many frames of a field, the last repeated where there are fewer."""
+    if name in ("keys", "lengths"):
+        return x
+    missing = max(0, frames - len(x))
+    return np.concatenate([x[:frames], np.repeat(x[-1:], missing, axis=0)])
 
 
 def record_numbered(
@@ -98,9 +109,11 @@ def record_numbered(
 
 
 @lru_cache(maxsize=8)
-def _compiled(world: World, reward: IntrinsicReward, joined: Joined) -> Callable[[Params, Array], dict[str, Array]]:
+def _compiled(
+    world: World, reward: IntrinsicReward, joined: Joined, look: Appearance
+) -> Callable[[Params, Array], dict[str, Array]]:
     """Once for all agents of a world and a reward."""
-    return jax.jit(partial(episode_arrays, world, reward, joined))
+    return jax.jit(partial(episode_arrays, world, reward, joined, look))
 
 
 def as_bytes(p: Array) -> Array:
@@ -109,35 +122,103 @@ def as_bytes(p: Array) -> Array:
 
 
 def episode_arrays(
-    world: World, reward: IntrinsicReward, joined: Joined, params: Params, key: Array
+    world: World, reward: IntrinsicReward, joined: Joined, look: Appearance, params: Params, key: Array
 ) -> dict[str, Array]:
     """Everything `Episodes` keeps of one episode, without its leading axis."""
-    episode = rollout(world, params.policy(world, reward, joined), key)
-    o_t, a_t, truth_t = episode.o_t, episode.a_t, episode.truth_t
-    assert world.map_shape is not None
-    assert params.probe is not None
-    S, K = world.num_steps, 0 if params.model.predictor is None else params.model.num_ahead
-    cells = truth_t.objects @ jnp.array([world.map_shape[1], 1])
+    episode = rollout(world, params.policy(world, reward, joined), key, partial(notes, world))
+    o_t, a_t, truth_t, notes_t = episode.o_t, episode.a_t, episode.truth_t, episode.notes_t
+    S, C = world.num_steps, len(world.channels)
+    cells = truth_t.objects @ jnp.array([world.map_shape[1], 1]) if look.has_belief else None  # type: ignore[index]
     r_tc = None if reward.on_episode is None else reward.on_episode(world)(params.model, a_t, o_t)
-    seen, paid = params.pay(reward, Window.whole(o_t, a_t, params.model.core.size, cells, r_tc))
-    r_tc = jnp.zeros((S, len(world.channels))) if paid.r_tc is None else paid.r_tc
-    ahead = jnp.zeros((S, 0, *world.shape), jnp.uint8)
-    if K:
-        p_tk = jnp.swapaxes(params.model.expect(seen.b_t[:-1], shifted(a_t, K)), 0, 1)
-        ahead = as_bytes(jnp.where(inside(S, K)[:, :, None, None, None], p_tk, 0.0))
+    window = Window.whole(o_t, a_t, params.model.core.size, cells, r_tc)
+    window = replace(window, task_t=None if world.task_reward is None else notes_t["task"][1:])
+    seen, paid = params.pay(reward, window)
+    r_tc = jnp.zeros((S, C)) if paid.r_tc is None else paid.r_tc
 
     def then(x_t: Array, end: int = 0) -> Array:
         """A value for every step, and one for the frame after them."""
         return jnp.concatenate([x_t, jnp.full_like(x_t[:1], end)])
 
+    arrays = {
+        "a": then(a_t.astype(jnp.int8), -1),
+        "reward": then(jnp.where(paid.is_known, paid.r_t, 0.0)),
+        "reward_c": then(jnp.where(paid.is_known[:, None], r_tc, 0.0)),
+        **_truth(world, look, params, truth_t, seen.b_t, cells),
+        **_views(look, params, o_t, a_t, seen.b_t),
+    }
+    if look.painter is not None and seen.loss_tk is not None:
+        arrays["loss_c"] = jnp.concatenate([jnp.zeros((1, C)), seen.loss_tk[:, 0]])
+    if look.exact is not None:
+        arrays["exact"] = jax.vmap(look.exact.locate)(look.exact.run(a_t, o_t))
+        arrays["exact"] = arrays["exact"].reshape(arrays["belief"].shape).astype(jnp.float16)
+    if world.task_reward is not None:
+        arrays["task"] = then(notes_t["task"][1:])
+    if (events := happening(look, world, o_t, notes_t)) is not None:
+        arrays["events"] = events
+    if world.ends is not None:
+        # An episode that has not ended by itself is cut at its last frame.
+        is_last = notes_t["is_last"].at[-1].set(True)
+        arrays["lengths"] = is_last.argmax().astype(jnp.int32)
+    return arrays
+
+
+def notes(world: World, state: Any) -> dict[str, Array]:
+    """What a state tells beside its frame."""
+    told: dict[str, Array] = {}
+    if world.task_reward is not None:
+        told["task"] = jnp.float32(world.task_reward(state))
+    if world.happens is not None:
+        told["events"] = jnp.asarray(world.happens(state), bool)
+    if world.ends is not None:
+        told["is_last"] = jnp.bool_(world.ends(state)[0])
+    return told
+
+
+def happening(look: Appearance, world: World, o_t: Any, told: dict[str, Array]) -> Array | None:
+    """Which events hold in frames [T, ...]; without a map, also what is in view. None where nothing can happen."""
+    seen = [] if look.painter is None else [in_view(world.frame, o_t)]
+    both = [*seen, *([told["events"]] if world.happens is not None else [])]
+    joined = jnp.concatenate(both, axis=-1) if both else None
+    return None if joined is None or joined.shape[-1] == 0 else joined
+
+
+def _truth(world: World, look: Appearance, params: Params, truth_t: Any, b_t: Array, cells: Any) -> dict[str, Array]:
+    T = len(b_t)
+    if not look.has_belief:
+        shapes = {"agent": (2,), "objects": (0, 2), "belief": (0, 0, 0), "discovery_loss": (0,)}
+        types = {"agent": jnp.uint8, "objects": jnp.uint8, "belief": jnp.float16, "discovery_loss": jnp.float32}
+        return {name: jnp.zeros((T, *shape), types[name]) for name, shape in shapes.items()}
+    assert params.probe is not None
+    assert world.map_shape is not None
     return {
         "agent": truth_t.agent.astype(jnp.uint8),
         "objects": truth_t.objects.astype(jnp.uint8),
-        "o": o_t,
-        "a": then(a_t.astype(jnp.int8), -1),
-        "belief": params.probe.locate(seen.b_t).reshape(S + 1, -1, *world.map_shape).astype(jnp.float16),
-        "discovery_loss": discovery_loss(params.probe, seen.b_t, cells),
-        "reward": then(jnp.where(paid.is_known, paid.r_t, 0.0)),
-        "reward_c": then(jnp.where(paid.is_known[:, None], r_tc, 0.0)),
-        "ahead": then(ahead),
+        "belief": params.probe.locate(b_t).reshape(T, -1, *world.map_shape).astype(jnp.float16),
+        "discovery_loss": discovery_loss(params.probe, b_t, cells),
     }
+
+
+def _views(look: Appearance, params: Params, o_t: Any, a_t: Array, b_t: Array) -> dict[str, Array]:
+    """What is seen and expected: bits as they are where a map has their colours, else pictures."""
+    S, K, C = len(a_t), look.num_ahead, look.num_channels
+    is_inside = inside(S, K) if K else None
+    if look.painter is None:
+        ahead = jnp.zeros((S + 1, 0, *o_t.shape[1:]), jnp.uint8)
+        if K:
+            p_tk = jnp.swapaxes(params.model.expect(b_t[:-1], shifted(a_t, params.model.num_ahead)), 0, 1)
+            ahead = as_bytes(jnp.where(is_inside[:, :, None, None, None], p_tk, 0.0))  # type: ignore[index]
+            ahead = jnp.concatenate([ahead, jnp.zeros_like(ahead[:1])])
+        return {"o": o_t, "ahead": ahead}
+    Y, X = look.painter.shape
+    expected = jnp.zeros((S + 1, 0, Y, X, 3), jnp.uint8)
+    if K:
+
+        def imagined(b_and_a: tuple[Array, Array]) -> Array:
+            return look.expected(params.model, *b_and_a)[:K]
+
+        a_tk = shifted(a_t, params.model.num_ahead).T
+        pictures = jax.lax.map(imagined, (b_t[:-1], a_tk), batch_size=AT_ONCE)
+        pictures = jnp.where(is_inside[:, :, None, None, None], pictures, 0)  # type: ignore[index]
+        expected = jnp.concatenate([pictures, jnp.zeros_like(pictures[:1])])
+    empty = {"o": jnp.zeros((S + 1, 0, 0, C), jnp.uint8), "ahead": jnp.zeros((S + 1, K, 0, 0, C), jnp.uint8)}
+    return empty | {"seen": look.painter.seen(o_t), "expected": expected}

@@ -1,11 +1,13 @@
 """An episode played live: the agent acts or a person does, and the belief follows either.
 
 A session whose agent is left alone is, frame by frame, the recorded episode of the same key. One compiled call makes a
-frame: the world's step, both recurrent states, the probe, the predictions, and the reward of the step before.
+frame: the world's step, both recurrent states, the probe, the predictions, and the reward of the step before. What a
+frame shows follows from the world (`appearance`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -13,13 +15,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, UInt8
+from jaxtyping import Array, Float, Int
 
 from ndigo.agents.agent import Agent, Joined, Params
 from ndigo.errors import NdigoError
+from ndigo.frames import empty
+from ndigo.oracle import Belief
 from ndigo.rewards import IntrinsicReward
 from ndigo.types import Window
-from ndigo.watching.recording import as_bytes, refuse_unseen
+from ndigo.watching.appearance import Appearance, appearance_of
+from ndigo.watching.drawing import drawn
+from ndigo.watching.recording import as_bytes, happening, notes
 from ndigo.worlds import World
 from ndigo.worlds.moving import move_object
 
@@ -27,9 +33,10 @@ from ndigo.worlds.moving import move_object
 class Past(eqx.Module):
     """The last M+1 frames or, early in the episode, all of them: what the newest reward is computed from."""
 
-    o_t: UInt8[Array, "M+1 V V C"]
+    o_t: Any  # [M+1, ...] as the world's frame has it
     a_tm1: Int[Array, " M+1"]
     b_tm1: Float[Array, "M+1 D"]
+    task_tm1: Float[Array, " M+1"]  # what the task paid for the step before each frame
 
 
 class Live(eqx.Module):
@@ -41,6 +48,7 @@ class Live(eqx.Module):
     memory: Any  # the policy's
     a_t: Int[Array, ""]  # what the agent would do
     past: Past
+    exact: Belief | None  # the exact filter's, where it applies; NaN once a person has done what cannot happen
 
 
 class Session:
@@ -54,9 +62,8 @@ class Session:
     """
 
     def __init__(self, agent: Agent, key: Array):
-        refuse_unseen(agent)
-        self.agent = agent
-        self._begin, self._advance = _compiled(agent.world, agent.reward, agent.joined)
+        self.agent, self.look = agent, appearance_of(agent)
+        self._begin, self._advance = _compiled(agent.world, agent.reward, agent.joined, self.look)
         self.reset(key)
 
     def reset(self, key: Array) -> None:
@@ -69,7 +76,7 @@ class Session:
     def step(self, action: int | None = None) -> None:
         """One step further: by the agent's own choice, or by the action given."""
         if self.is_over:
-            raise NdigoError(f"the episode is over after {self.num_steps} steps; reset starts another")
+            raise NdigoError(f"the episode is over after {self.t} steps; reset starts another")
         if action is not None and not 0 <= action < self.agent.world.num_actions:
             raise NdigoError(f"action {action}: must be from 0 to {self.agent.world.num_actions - 1}")
         taken = np.int32(-1 if action is None else action)
@@ -93,7 +100,7 @@ class Session:
 
     @property
     def is_over(self) -> bool:
-        return self.t == self.num_steps
+        return self.t == self.num_steps or bool(self._shown.get("is_last", False))
 
     def frame(self) -> dict[str, Any]:
         """Everything at t, in NumPy.
@@ -103,25 +110,33 @@ class Session:
         what the agent expects to see in 1..K steps if it kept doing `a`: nobody knows yet what will be done.
         """
         shown = jax.device_get(self._shown)
-        log_belief = shown.pop("log_belief")
-        rows, cols = shown["objects"].T
-        shown["belief"] = np.exp(log_belief)
-        shown["discovery_loss"] = -log_belief[np.arange(len(rows)), rows, cols]
+        if self.look.has_belief:
+            log_belief = shown.pop("log_belief")
+            rows, cols = shown["objects"].T
+            shown["belief"] = np.exp(log_belief)
+            shown["discovery_loss"] = -log_belief[np.arange(len(rows)), rows, cols]
         for name in ("t", "a", "a_tm1", "reward_t"):
             shown[name] = int(shown[name])
+        shown["is_last"] = self.is_over
         if self.is_over:
             shown["a"] = -1
-            shown["ahead"] = np.zeros_like(shown["ahead"])
+            for name in {"ahead", "expected"} & set(shown):
+                shown[name] = np.zeros_like(shown[name])
+        if self.agent.world.draw is not None:
+            shown["drawn"] = drawn(self.agent.world, self._live.world)
         return shown | {"reward": float(shown["reward"])}
 
 
 @lru_cache(maxsize=8)
-def _compiled(world: World, reward: IntrinsicReward, joined: Joined) -> tuple[Any, Any]:
+def _compiled(world: World, reward: IntrinsicReward, joined: Joined, look: Appearance) -> tuple[Any, Any]:
     """The start of an episode and the way to its next frame: compiled once for all agents of a world and a reward."""
-    return jax.jit(partial(_begin, world, reward, joined)), jax.jit(partial(_advance, world, reward, joined))
+    begin, advance = (partial(f, world, reward, joined, look) for f in (_begin, _advance))
+    return jax.jit(begin), jax.jit(advance)
 
 
-def _begin(world: World, reward: IntrinsicReward, joined: Joined, params: Params, key: Array) -> tuple[Live, Array]:
+def _begin(
+    world: World, reward: IntrinsicReward, joined: Joined, look: Appearance, params: Params, key: Array
+) -> tuple[Live, Array]:
     """What stands before frame 0, and the keys of every step as raw words: drawn as `rollout` draws."""
     D, M = params.model.core.size, params.model.num_ahead
     key_reset, key_world, key_policy = jax.random.split(key, 3)
@@ -132,53 +147,89 @@ def _begin(world: World, reward: IntrinsicReward, joined: Joined, params: Params
         memory=params.policy(world, reward, joined).start(key_policy),
         a_t=jnp.int32(0),
         past=Past(
-            o_t=jnp.zeros((M + 1, *world.shape), jnp.uint8),
+            o_t=empty(world.frame, M + 1),
             a_tm1=jnp.zeros(M + 1, jnp.int32),
             b_tm1=jnp.zeros((M + 1, D)),
+            task_tm1=jnp.zeros(M + 1),
         ),
+        exact=None if look.exact is None else look.exact.prior,
     )
     return before, jax.random.key_data(jax.random.split(key_world, world.num_steps))
 
 
 def _advance(
-    world: World, reward: IntrinsicReward, joined: Joined, params: Params, live: Live, key: Array, action: Array
+    world: World,
+    reward: IntrinsicReward,
+    joined: Joined,
+    look: Appearance,
+    params: Params,
+    live: Live,
+    key: Array,
+    action: Array,
 ) -> tuple[Live, dict[str, Array]]:
     """The next frame: after the action (-1 for the agent's own), or frame 0, before which nobody acts."""
     a_t = jnp.where(action < 0, live.a_t, action)
     stepped = world.step(jax.random.wrap_key_data(key), live.world, a_t)
     moved = jax.tree.map(lambda here, there: jnp.where(live.t < 0, here, there), live.world, stepped)
-    return _look(world, reward, joined, params, eqx.tree_at(lambda live: (live.world, live.a_t), live, (moved, a_t)))
+    before = eqx.tree_at(lambda live: (live.world, live.a_t), live, (moved, a_t))
+    return _look(world, reward, joined, look, params, before)
 
 
 def _look(
-    world: World, reward: IntrinsicReward, joined: Joined, params: Params, before: Live
+    world: World, reward: IntrinsicReward, joined: Joined, look: Appearance, params: Params, before: Live
 ) -> tuple[Live, dict[str, Array]]:
     """The frame after `before`, whose world has already moved and whose `a_t` has been taken."""
-    assert world.truth is not None
-    assert world.map_shape is not None
-    assert params.probe is not None
-    t, a_tm1, o_t, truth = before.t + 1, before.a_t, world.observe(before.world), world.truth(before.world)
+    t, a_tm1, o_t = before.t + 1, before.a_t, world.observe(before.world)
+    told = notes(world, before.world)
+    task_tm1 = jnp.where(t > 0, told.get("task", 0.0), 0.0)
     b_t = params.model.core.step(o_t, a_tm1, before.b_t)
     a_t, memory = params.policy(world, reward, joined).act(o_t, before.memory)
-    past, at = _remembered(before, t, Past(o_t=o_t, a_tm1=a_tm1, b_tm1=before.b_t))
-    r_t, r_c, is_known = _newest_pay(world, reward, params, past, t, at)
-    ahead = jnp.zeros((0, *world.shape), jnp.uint8)
-    if params.model.predictor is not None:
-        ahead = as_bytes(params.model.expect(b_t, jnp.full(params.model.num_ahead, a_t)))
+    past, at = _remembered(before, t, Past(o_t=o_t, a_tm1=a_tm1, b_tm1=before.b_t, task_tm1=task_tm1))
+    r_t, r_c, is_known, loss_c = _newest_pay(world, reward, params, past, t, at)
     shown = {
         "t": t,
-        "agent": truth.agent,
-        "objects": truth.objects,
-        "o": o_t,
         "a": a_t,
         "a_tm1": a_tm1,
-        "log_belief": jax.nn.log_softmax(params.probe.logits(b_t)).reshape(-1, *world.map_shape),
         "reward": jnp.where(is_known, r_t, 0.0),
         "reward_t": jnp.where(is_known, t - 1, -1),
         "reward_c": jnp.where(is_known, r_c, 0.0),
-        "ahead": ahead,
+        **told,
+        **_views(look, params, o_t, b_t, a_t),
     }
-    return Live(world=before.world, t=t, b_t=b_t, memory=memory, a_t=a_t, past=past), shown
+    if "task" in told:
+        shown["task"] = task_tm1
+    first = jax.tree.map(lambda x: x[None], (o_t, told))
+    if (events := happening(look, world, *first)) is not None:
+        shown["events"] = events[0]
+    if look.painter is not None and loss_c is not None:
+        shown["loss_c"] = jnp.where(t > 0, loss_c, 0.0)
+    exact = before.exact
+    if look.has_belief:
+        assert world.truth is not None
+        assert world.map_shape is not None
+        assert params.probe is not None
+        truth = world.truth(before.world)
+        shown |= {"agent": truth.agent, "objects": truth.objects}
+        shown["log_belief"] = jax.nn.log_softmax(params.probe.logits(b_t)).reshape(-1, *world.map_shape)
+        if look.exact is not None and exact is not None:
+            predicted = look.exact.predict(exact, a_tm1)
+            prior = jax.tree.map(lambda first, later: jnp.where(t == 0, first, later), look.exact.prior, predicted)
+            exact = look.exact.correct(prior, o_t)
+            shown["exact"] = look.exact.locate(exact).reshape(-1, *world.map_shape)
+    after = Live(world=before.world, t=t, b_t=b_t, memory=memory, a_t=a_t, past=past, exact=exact)
+    return after, shown
+
+
+def _views(look: Appearance, params: Params, o_t: Any, b_t: Array, a_t: Array) -> dict[str, Array]:
+    """What is seen, and expected if `a_t` were done again and again."""
+    again = jnp.full(params.model.num_ahead, a_t)
+    if look.painter is None:
+        ahead = as_bytes(params.model.expect(b_t, again)) if look.num_ahead else jnp.zeros((0, *o_t.shape), jnp.uint8)
+        return {"o": o_t, "ahead": ahead}
+    expected = jnp.zeros((0, *look.painter.shape, 3), jnp.uint8)
+    if look.num_ahead:
+        expected = look.expected(params.model, b_t, again)[: look.num_ahead]
+    return {"seen": look.painter.seen(o_t), "expected": expected}
 
 
 def _remembered(before: Live, t: Array, newest: Past) -> tuple[Past, Array]:
@@ -193,14 +244,16 @@ def _remembered(before: Live, t: Array, newest: Past) -> tuple[Past, Array]:
 
 def _newest_pay(
     world: World, reward: IntrinsicReward, params: Params, past: Past, t: Array, at: Array
-) -> tuple[Array, Array, Array]:
-    """What the step before frame t was paid, in all and by channel, and whether that is known."""
+) -> tuple[Array, Array, Array, Array | None]:
+    """What the step before frame t was paid, in all and by channel, whether that is known, and L_{t|t-1} by channel."""
     M, C = len(past.a_tm1) - 1, len(world.channels)
     # What lies beyond frame t in the window is not there yet; no reward of a step looks beyond the frame after it.
     r_tc = None if reward.on_episode is None else jnp.zeros((M, C))
     window = Window.whole(past.o_t, past.a_tm1[1:], params.model.core.size, r_tc=r_tc)
-    window = eqx.tree_at(lambda w: (w.a_tm1, w.belief, w.start), window, (past.a_tm1, past.b_tm1[0], t - at))
-    _, paid = params.pay(reward, window)
+    task_t = None if world.task_reward is None else past.task_tm1[1:]
+    window = replace(window, a_tm1=past.a_tm1, belief=past.b_tm1[0], start=t - at, task_t=task_t)
+    seen, paid = params.pay(reward, window)
     # A reward of whole episodes stays unknown while one is being played.
     is_known = (t > 0) & paid.is_known[at - 1] & (reward.on_episode is None)
-    return paid.r_t[at - 1], (jnp.zeros((M, C)) if paid.r_tc is None else paid.r_tc)[at - 1], is_known
+    r_c = (jnp.zeros((M, C)) if paid.r_tc is None else paid.r_tc)[at - 1]
+    return paid.r_t[at - 1], r_c, is_known, None if seen.loss_tk is None else seen.loss_tk[at - 1, 0]

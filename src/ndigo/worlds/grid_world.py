@@ -72,44 +72,17 @@ def grid_world(
     if num_steps < 1:
         raise NdigoError(f"num_steps {num_steps}: an episode has at least 1 step")
     _check_objects(layout, objects)
-    stride = layout.shape[1] + view // 2
-    kinds = [KINDS[o.kind] for o in objects]
-    places = tuple(_places_of(layout, o, stride) for o in objects)
-    start = layout.start[0] * stride + layout.start[1]
-    walk = jnp.asarray(_walk_table(layout, stride))
+    grid = _grid(layout, tuple(objects), view)
+    stride = grid.stride
     walls = jnp.asarray(_wall_bits(layout, view, stride))
     offsets = jnp.asarray(_view_offsets(view, stride))
     bit = np.arange(view * view)
-    # Object i reads words cuts[i]:cuts[i+1].
-    reset_cuts = np.cumsum([0, *(kind.start_words for kind in kinds)]).tolist()
-    step_cuts = np.cumsum([0, *(kind.move_words for kind in kinds)]).tolist()
-
-    def reset_from(words: UInt32[Array, " W"]) -> GridState:
-        """The first state of an episode, from `num_reset_words` uniform words."""
-        placed = tuple(
-            kind.start(words[i:j], p) for kind, p, (i, j) in zip(kinds, places, pairwise(reset_cuts), strict=True)
-        )
-        return GridState(agent=jnp.int32(start), objects=placed)
-
-    def step_from(words: UInt32[Array, " W"], state: GridState, a_t: Int[Array, ""]) -> GridState:
-        """The next state, from `num_step_words` uniform words."""
-        target = walk[state.agent, a_t]
-        is_bumped = [o.is_blocking & (p.cell == target) for o, p in zip(objects, state.objects, strict=True)]
-        is_blocked = functools.reduce(operator.or_, is_bumped, jnp.bool_(False))
-        agent = jnp.where(is_blocked, state.agent, target)
-        moved = tuple(
-            kind.move(words[i:j], placed, agent, bumped, p)
-            for kind, placed, bumped, p, (i, j) in zip(
-                kinds, state.objects, is_bumped, places, pairwise(step_cuts), strict=True
-            )
-        )
-        return GridState(agent=agent, objects=moved)
 
     def reset(key: Array) -> GridState:
-        return reset_from(jax.random.bits(key, (reset_cuts[-1],)))
+        return grid.reset_from(jax.random.bits(key, (grid.num_reset_words,)))
 
     def step(key: Array, state: GridState, a_t: Int[Array, ""]) -> GridState:
-        return step_from(jax.random.bits(key, (step_cuts[-1],)), state, a_t)
+        return grid.step_from(jax.random.bits(key, (grid.num_step_words,)), state, a_t)
 
     def observe(state: GridState) -> UInt8[Array, "V V C"]:
         """Channel 0 walls, then one channel per object: one-hot, or zero when out of view."""
@@ -136,17 +109,52 @@ def grid_world(
         truth=truth,
         objects=tuple(o.name for o in objects),
         map_shape=layout.shape,
-        grid=Grid(
-            layout=layout,
-            objects=tuple(objects),
-            view=view,
-            stride=stride,
-            places=places,
-            num_reset_words=reset_cuts[-1],
-            num_step_words=step_cuts[-1],
-            reset_from=reset_from,
-            step_from=step_from,
-        ),
+        grid=grid,
+    )
+
+
+def _grid(layout: Layout, objects: tuple[Object, ...], view: int) -> Grid:
+    """The map and how agent and objects move on it."""
+    stride = layout.shape[1] + view // 2
+    kinds = [KINDS[o.kind] for o in objects]
+    places = tuple(_places_of(layout, o, stride) for o in objects)
+    start = layout.start[0] * stride + layout.start[1]
+    walk = jnp.asarray(_walk_table(layout, stride))
+    # Object i reads words cuts[i]:cuts[i+1].
+    reset_cuts = np.cumsum([0, *(kind.start_words for kind in kinds)]).tolist()
+    step_cuts = np.cumsum([0, *(kind.move_words for kind in kinds)]).tolist()
+
+    def reset_from(words: UInt32[Array, " W"]) -> GridState:
+        """The first state of an episode, from `num_reset_words` uniform words."""
+        placed = tuple(
+            kind.start(words[i:j], p) for kind, p, (i, j) in zip(kinds, places, pairwise(reset_cuts), strict=True)
+        )
+        return GridState(agent=jnp.int32(start), objects=placed)
+
+    def step_from(words: UInt32[Array, " W"], state: GridState, a_t: Int[Array, ""]) -> GridState:
+        """The next state, from `num_step_words` uniform words."""
+        target = walk[state.agent, a_t]
+        is_bumped = [o.is_blocking & (p.cell == target) for o, p in zip(objects, state.objects, strict=True)]
+        is_blocked = functools.reduce(operator.or_, is_bumped, jnp.bool_(False))
+        agent = jnp.where(is_blocked, state.agent, target)
+        moved = tuple(
+            kind.move(words[i:j], placed, agent, bumped, p)
+            for kind, placed, bumped, p, (i, j) in zip(
+                kinds, state.objects, is_bumped, places, pairwise(step_cuts), strict=True
+            )
+        )
+        return GridState(agent=agent, objects=moved)
+
+    return Grid(
+        layout=layout,
+        objects=objects,
+        view=view,
+        stride=stride,
+        places=places,
+        num_reset_words=reset_cuts[-1],
+        num_step_words=step_cuts[-1],
+        reset_from=reset_from,
+        step_from=step_from,
     )
 
 

@@ -1,11 +1,12 @@
 """One episode of a policy in a world, with the truth for those who may read it.
 
 An episode of a key is one and the same for whoever plays it: the world draws as it does in training, and what the
-policy draws comes from a key of its own.
+policy draws comes from a key of its own. A world that ends an episode by itself stays in its last state.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -23,22 +24,32 @@ class Rollout(eqx.Module):
     o_t: Any  # [S+1, ...] as the frame has it
     a_t: Int[Array, " S"]
     truth_t: Any  # S+1 times `Truth`; None where the world has none
+    notes_t: Any = None  # S+1 times what `note` makes of a state
 
 
-def rollout(world: World, policy: Policy, key: Array) -> Rollout:
+def rollout(world: World, policy: Policy, key: Array, note: Callable[[Any], Any] = lambda state: None) -> Rollout:
     """One whole episode; the key is consumed."""
     key_reset, key_world, key_policy = jax.random.split(key, 3)
 
-    def look(state: Any) -> tuple[Array, Truth | None]:
-        return world.observe(state), None if world.truth is None else world.truth(state)
+    def look(state: Any) -> tuple[Any, Truth | None, Any]:
+        return world.observe(state), None if world.truth is None else world.truth(state), note(state)
 
     def body(carry: tuple[Any, Any], key_t: Array):
         s_t, m_t = carry
         seen = look(s_t)
         a_t, m_tp1 = policy.act(seen[0], m_t)
-        return (world.step(key_t, s_t, a_t), m_tp1), (a_t, seen)
+        return (move_on(world, key_t, s_t, a_t), m_tp1), (a_t, seen)
 
     first = (world.reset(key_reset), policy.start(key_policy))
     (last, _), (a_t, looks) = jax.lax.scan(body, first, jax.random.split(key_world, world.num_steps))
-    o_t, truth_t = jax.tree.map(lambda x_t, x: jnp.concatenate([x_t, jnp.asarray(x)[None]]), looks, look(last))
-    return Rollout(o_t=o_t, a_t=a_t, truth_t=truth_t)
+    whole = jax.tree.map(lambda x_t, x: jnp.concatenate([x_t, jnp.asarray(x)[None]]), looks, look(last))
+    return Rollout(whole[0], a_t, *whole[1:])
+
+
+def move_on(world: World, key: Array, state: Any, a_t: Array) -> Any:
+    """The state after the action, or the same one where it ended its episode."""
+    stepped = world.step(key, state, a_t)
+    if world.ends is None:
+        return stepped
+    is_last, _ = world.ends(state)
+    return jax.tree.map(lambda here, there: jnp.where(is_last, here, there), state, stepped)

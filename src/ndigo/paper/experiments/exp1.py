@@ -81,7 +81,7 @@ CLAIMS = (
         rows_of(NAME, "icm", "ndigo-4"),
         more_than_ten_times,
         note="A probe that lags behind its belief counts against the better agent: studies/knowledge trains it "
-        "on with the agent as it is (docs/results.md).",
+        "on with the agent as it is.",
     ),
     Claim(
         "exp1 best baseline",

@@ -5,6 +5,7 @@ import { button, icon, iconButton, make, setOptions, setText } from "./dom.js";
 
 export const SPEEDS = [1, 2, 4, 8, 15, 30, 60];
 export const MODES = { watch: "Watch", wheel: "Take the wheel", drop: "Move an object" };
+const EXACT = "What a perfect memory would know, by Bayes' rule (B)";
 const WALKS = { up: "↑", left: "←", stay: "•", right: "→", down: "↓" };
 
 /** A labelled control. */
@@ -17,6 +18,7 @@ export function makeTopBar(actions, isLive) {
   const episode = make("input", { type: "number", min: "0", step: "1" });
   episode.addEventListener("change", () => actions.chooseEpisode(Number(episode.value)));
   const compare = button(actions.compare, { "aria-pressed": "false" }, icon("compare"), "Compare");
+  const exact = button(actions.exact, { "aria-pressed": "false", title: EXACT, hidden: true }, "Exact belief");
   const state = make("span", { class: "state", role: "status" });
   const element = make(
     "header",
@@ -31,6 +33,7 @@ export function makeTopBar(actions, isLive) {
       iconButton("next", "Next episode", () => actions.nextEpisode(1)),
     ),
     compare,
+    exact,
     make("span", { class: "gap" }),
     state,
     iconButton("theme", "Dark or light", actions.theme),
@@ -46,7 +49,13 @@ export function makeTopBar(actions, isLive) {
     compare.setAttribute("aria-pressed", String(view.isComparing));
   }
 
-  return { element, update, say: (text) => setText(state, text) };
+  /** view: {isExact, hasExact}. */
+  function mark(view) {
+    exact.hidden = !view.hasExact;
+    exact.setAttribute("aria-pressed", String(view.isExact));
+  }
+
+  return { element, update, mark, say: (text) => setText(state, text) };
 }
 
 export function makeTransport(actions, isLive) {
@@ -58,10 +67,7 @@ export function makeTransport(actions, isLive) {
   const modes = Object.entries(MODES).map(([mode, label]) =>
     button(() => actions.setMode(mode), { "data-mode": mode, "aria-pressed": "false" }, label),
   );
-  const walks = Object.entries(WALKS).map(([name, sign]) =>
-    iconButton(sign, name === "stay" ? "stay" : `walk ${name}`, () => actions.walk(name)),
-  );
-  const pad = make("div", { class: "pad", role: "group", "aria-label": "Walk" }, ...walks);
+  const pad = make("div", { class: "pad", role: "group", "aria-label": "Walk" });
   const objects = make("div", { class: "group objects", role: "group", "aria-label": "Object to move" });
   const hint = make("span", { class: "hint", role: "status" });
   const element = make(
@@ -74,6 +80,12 @@ export function makeTransport(actions, isLive) {
       iconButton("back", "One step back", () => actions.step(-1)),
       play,
       iconButton("forward", "One step on", () => actions.step(1)),
+    ),
+    make(
+      "div",
+      { class: "group", role: "group", "aria-label": "Moments" },
+      iconButton("earlier", "The moment before (,)", () => actions.moment(-1)),
+      iconButton("later", "The next moment (.)", () => actions.moment(1)),
     ),
     time,
     speed,
@@ -101,7 +113,16 @@ export function makeTransport(actions, isLive) {
     objects.hidden = view.mode !== "drop";
   }
 
-  function shape(things) {
+  /** The buttons of one world: walking, where that is what its actions do, or each action by its name. */
+  function shape({ objects: things, actions: names }) {
+    const walks = Object.keys(WALKS).every((name) => names.includes(name))
+      ? Object.entries(WALKS).map(([name, sign]) => [name, sign, name === "stay" ? "stay" : `walk ${name}`])
+      : names.map((name) => [name, null, name]);
+    pad.replaceChildren(
+      ...walks.map(([name, sign, label]) =>
+        sign ? iconButton(sign, label, () => actions.walk(name)) : button(() => actions.walk(name), {}, label),
+      ),
+    );
     objects.replaceChildren(
       ...things.map((object, i) => {
         const swatch = make("span", { class: "swatch" }, object.label);

@@ -17,9 +17,12 @@ export function makeHands(player) {
 
   function setMode(mode, takesFocus = true) {
     if (!player.episodes().length || (!source.isLive && mode !== "watch")) return;
+    const { meta, sizes } = player.episodes()[0];
+    if (mode === "drop" && !sizes.N) return player.warn("this world has no map to move objects on");
     if (mode !== "watch") player.pause();
     state.mode = mode;
-    player.say(HINTS[mode]);
+    const walks = meta.actions.includes("up");
+    player.say(mode === "wheel" && !walks ? "Keys 1 to 9 act, escape gives the wheel back." : HINTS[mode]);
     if (mode === "drop") chooseObject(state.object);
     else state.cursor = null;
     if (mode !== "watch" && takesFocus) player.takeFocus(); // so that space is a key of the map and of no button
@@ -30,15 +33,23 @@ export function makeHands(player) {
     const [episode] = player.episodes();
     const { t } = state;
     const action = episode?.meta.actions.indexOf(name) ?? -1;
-    if (isWalking || action < 0 || t === episode.sizes.T - 1) return;
+    if (isWalking || action < 0 || t >= Math.max(...player.episodes().map(({ end }) => end))) return;
     isWalking = true;
     try {
       await source.act(action, t);
-      if (episode.length === t + 2) player.arrive(t + 1);
+      if (player.episodes().some(({ length }) => length === t + 2)) player.arrive(t + 1);
     } catch (error) {
       player.warn(error.message);
     }
     isWalking = false;
+  }
+
+  /** Action i by its number, where the world's actions are no walk; whether it was one. */
+  function act(i) {
+    const { actions } = player.episodes()[0].meta;
+    if (actions.includes("up") || i >= actions.length) return false;
+    walk(actions[i]);
+    return true;
   }
 
   /** The object to move; the cursor begins where it is. */
@@ -70,12 +81,14 @@ export function makeHands(player) {
       await source.drop(object, cursor, t);
       const { name } = player.episodes()[0].meta.objects[object];
       player.warn("");
-      player.say(`${name} is at row ${cursor[0]}, column ${cursor[1]} now. P plays on.`);
+      const where = `${name} is at row ${cursor[0]}, column ${cursor[1]} now`;
+      player.say(`${where}. In view, it is seen from the next frame on. P plays on.`);
     } catch (error) {
+      player.say(HINTS.drop);
       player.warn(error.message);
     }
     player.refresh();
   }
 
-  return { setMode, walk, chooseObject, moveCursor, point, put };
+  return { setMode, walk, act, chooseObject, moveCursor, point, put };
 }

@@ -51,7 +51,8 @@ export function liveSource(url) {
     onfull: (text) => (source.catalogue ? source.onstate(text) : turnAway(new Error(text))),
   });
 
-  const newest = () => episodes[0].length - 1;
+  const newest = () => Math.max(...episodes.map((episode) => episode.length)) - 1;
+  const isOver = () => episodes.every((episode) => episode.isOver);
 
   /** New episodes of the agents that are selected, at their first frame. */
   async function open(wanted) {
@@ -69,7 +70,7 @@ export function liveSource(url) {
     if (mine !== epoch) return null;
     episodes = answer.panes.map(({ meta, walls, frame }) => {
       const { values, shape } = readArray(walls);
-      const episode = emptyEpisode(meta, values, shape);
+      const episode = emptyEpisode(meta, values, shape, frame);
       episode.put(readFrame(frame));
       return episode;
     });
@@ -94,13 +95,15 @@ export function liveSource(url) {
     const answer = await connection.ask(message);
     if (mine !== epoch) return;
     moves.push(move);
-    answer.frames.forEach((frame, i) => episodes[i].put(readFrame(frame)));
+    // One whose episode has ended waits, and its last frame comes again.
+    answer.frames.forEach((frame, i) => (move.drop || !episodes[i].isOver) && episodes[i].put(readFrame(frame)));
     source.onframes();
   }
 
   /** Asks for frames by the agents' own choice, until frame t is there or on its way. */
   function fetchUntil(t) {
-    while (episodes.length && newest() + inFlight < Math.min(t, episodes[0].sizes.T - 1)) fetchNext();
+    if (!episodes.length || isOver()) return;
+    while (newest() + inFlight < Math.min(t, episodes[0].sizes.T - 1)) fetchNext();
   }
 
   async function fetchNext() {
@@ -109,7 +112,8 @@ export function liveSource(url) {
     try {
       await ask({ type: "step", action: null }, { action: null, t });
     } catch (error) {
-      if (!(error instanceof Disconnected) && mine === epoch) source.onerror(error.message);
+      // What was asked for beyond an end that nobody knew of is refused.
+      if (!(error instanceof Disconnected) && mine === epoch && !isOver()) source.onerror(error.message);
     } finally {
       if (mine === epoch) inFlight--;
     }

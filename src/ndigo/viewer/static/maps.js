@@ -1,4 +1,4 @@
-/** The two maps: the world as it is, and the world as the agent believes it to be. */
+/** The maps: the world as it is, as the agent believes it to be, and as the exact filter knows it. */
 
 import { WEIGHT, css, mixed } from "./colours.js";
 import { drawAgent, drawObject, drawRing, gridCanvas, strokeCell } from "./grid.js";
@@ -36,10 +36,21 @@ export function worldMap(canvas) {
   const grid = gridCanvas(canvas);
 
   function draw(episode, palette, { t, fraction, cursor, object }) {
-    const { context } = grid;
     grid.drawLayer("background", () => background(episode, grid, palette));
     const { agent, objects } = placesAt(episode, t, fraction);
     drawTrail(episode, palette, t, agent);
+    if (!episode.isPictured) drawReach(episode, palette, agent);
+    objects.forEach((cell, i) => drawObject(grid, cell, episode.meta.objects[i], palette));
+    drawAgent(grid, agent, palette);
+    if (cursor) {
+      drawRing(grid, cursor, episode.meta.objects[object].colour, palette);
+      strokeCell(grid, cursor, css(palette.accent), 2 * grid.hair);
+    }
+  }
+
+  /** The cells in view. */
+  function drawReach(episode, palette, agent) {
+    const { context } = grid;
     const reach = episode.sizes.V / 2;
     const [top, left] = [grid.y(Math.max(0, agent[0] + 0.5 - reach)), grid.x(Math.max(0, agent[1] + 0.5 - reach))];
     const [bottom, right] = [agent[0] + 0.5 + reach, agent[1] + 0.5 + reach];
@@ -49,12 +60,6 @@ export function worldMap(canvas) {
     context.strokeStyle = css(palette.agent, 0.4);
     context.lineWidth = grid.hair;
     context.strokeRect(left + grid.hair / 2, top + grid.hair / 2, width - grid.hair, height - grid.hair);
-    objects.forEach((cell, i) => drawObject(grid, cell, episode.meta.objects[i], palette));
-    drawAgent(grid, agent, palette);
-    if (cursor) {
-      drawRing(grid, cursor, episode.meta.objects[object].colour, palette);
-      strokeCell(grid, cursor, css(palette.accent), 2 * grid.hair);
-    }
   }
 
   function drawTrail(episode, palette, t, agent) {
@@ -78,8 +83,8 @@ export function worldMap(canvas) {
   return { grid, draw };
 }
 
-/** The belief: every shown object's distribution in its colour, rings where the objects truly are. */
-export function beliefMap(canvas) {
+/** A belief (`belief`, or the `exact` one): every shown object's distribution in its colour, rings at the truth. */
+export function beliefMap(canvas, field = "belief") {
   const grid = gridCanvas(canvas);
   const small = document.createElement("canvas"); // one pixel a cell, enlarged by the browser
   let image = null;
@@ -91,8 +96,8 @@ export function beliefMap(canvas) {
       image = small.getContext("2d").createImageData(W, R);
       image.data.fill(255);
     }
-    const now = episode.at("belief", t);
-    const before = fraction < 1 && t > 0 ? episode.at("belief", t - 1) : now;
+    const now = episode.at(field, t);
+    const before = fraction < 1 && t > 0 ? episode.at(field, t - 1) : now;
     const colours = episode.meta.objects.map((object) => object.colour);
     for (let cell = 0; cell < R * W; cell++) {
       let [r, g, b] = episode.walls[cell] ? palette.wall : palette.floor;

@@ -3,9 +3,11 @@
 import { WEIGHT, css, mixed } from "./colours.js";
 import { make, setOptions, setText } from "./dom.js";
 import { beliefMap, worldMap } from "./maps.js";
+import { captionOf } from "./moments.js";
 import { makeNumbers } from "./numbers.js";
 import { makeTimeline } from "./timeline.js";
-import { expectedView, seenView } from "./views.js";
+import { drawnView, expectedView, seenView } from "./views.js";
+import { describeEpisode } from "./words.js";
 
 function figure(name, title, draw, attributes = {}) {
   const canvas = make("canvas", { role: "img", "aria-label": title, ...attributes });
@@ -16,45 +18,76 @@ function figure(name, title, draw, attributes = {}) {
   return { element, canvas, caption, readout, ...draw(canvas) };
 }
 
+/** The slider over a run's checkpoints; `onchoose(step)` hears the learner step that is wanted. */
+function makeCheckpoints(onchoose) {
+  const range = make("input", { type: "range", min: "0", step: "1", "aria-label": "Checkpoint" });
+  const label = make("output");
+  const element = make("label", { class: "checkpoints" }, make("span", {}, "after"), range, label);
+  let steps = [];
+  const name = (step) => `${step.toLocaleString("en")} learner steps`;
+  range.addEventListener("input", () => setText(label, name(steps[Number(range.value)])));
+  range.addEventListener("change", () => onchoose(steps[Number(range.value)]));
+  function update(all, chosen) {
+    steps = all;
+    element.hidden = steps.length < 2;
+    if (element.hidden) return;
+    range.max = String(steps.length - 1);
+    range.value = String(Math.max(0, steps.indexOf(chosen ?? steps[steps.length - 1])));
+    setText(label, name(steps[Number(range.value)]));
+  }
+  return { element, update };
+}
+
 /** The pane; `actions` are the player's. */
 export function makePane(actions, index) {
   const world = figure("world", "World", worldMap, { tabindex: "0" });
   const belief = figure("belief", "Belief", beliefMap);
+  const exact = figure("exact", "Exact belief", (canvas) => beliefMap(canvas, "exact"));
+  const drawn = figure("drawn", "World", drawnView);
   const seen = figure("seen", "Sees", seenView);
   const expected = figure("expected", "Expects", expectedView);
   const numbers = makeNumbers(actions.layer);
   const timeline = makeTimeline(actions.seek);
+  const checkpoints = makeCheckpoints((step) => actions.chooseStep(index, step));
   const agent = make("select", { "aria-label": "Agent" });
   agent.addEventListener("change", () => actions.chooseAgent(index, agent.value));
   const seed = make("select", { "aria-label": "Seed of the agent" });
   seed.addEventListener("change", () => actions.chooseSeed(index, Number(seed.value)));
   const note = make("span", { class: "note" });
+  const caption = make("p", { class: "caption", "aria-live": "off" });
   const ahead = make("input", { type: "range", min: "1", step: "1", "aria-label": "Steps ahead" });
   ahead.addEventListener("input", () => actions.lookAhead(Number(ahead.value)));
   expected.element.append(ahead);
+  const key = make("ul", { class: "key" });
+  seen.element.append(key);
   const scale = make("span", { class: "scale" });
   belief.readout.append("0.1%", scale, "100%");
-  const views = make("div", { class: "views" }, seen.element, expected.element);
-  const head = make("header", {}, agent, seed, note);
-  const rows = [head, world.element, belief.element, views, numbers.element, timeline.element];
-  const sheet = make("div", { class: "sheet" }, ...rows);
+  const maps = make("div", { class: "maps" });
+  const views = make("div", { class: "views" });
+  const head = make("header", {}, agent, seed, checkpoints.element, note, caption);
+  const side = make("div", { class: "side" }, views, numbers.element);
+  const sheet = make("div", { class: "sheet" }, head, maps, side, timeline.element);
   const element = make("section", { class: "pane", "aria-label": `Agent ${index + 1}` }, sheet);
-  const parts = [world, belief, seen, expected];
+  const parts = [world, belief, exact, drawn, seen, expected];
   const shown = new Map(); // part -> the values it was drawn from
   let episode = null;
+  let shownParts = [];
 
   for (const part of parts) part.grid.onresize = () => (shown.delete(part), actions.wake());
   timeline.onresize = () => (shown.delete(timeline), actions.wake());
   world.canvas.addEventListener("click", (event) => actions.point(world.grid.cellAt(event)));
-  for (const part of [world, belief]) {
-    part.canvas.addEventListener("pointermove", (event) => setText(world.readout, readCell(part.grid.cellAt(event))));
+  for (const part of [world, belief, exact]) {
+    const field = part === exact ? "exact" : "belief";
+    part.canvas.addEventListener("pointermove", (event) => {
+      setText(world.readout, readCell(field, part.grid.cellAt(event)));
+    });
     part.canvas.addEventListener("pointerleave", () => setText(world.readout, ""));
   }
 
-  function readCell([row, col]) {
+  function readCell(field, [row, col]) {
     if (!episode || episode.length === 0) return "";
     const { R, W } = episode.sizes;
-    const now = episode.at("belief", Math.min(actions.now(), episode.length - 1));
+    const now = episode.at(field, Math.min(actions.now(), episode.length - 1));
     const chances = episode.meta.objects.map((object, i) => {
       const p = (now[i * R * W + row * W + col] / 255) ** 2;
       return `${object.label} ${(100 * p).toFixed(p < 0.1 ? 1 : 0)}%`;
@@ -70,23 +103,53 @@ export function makePane(actions, index) {
     draw();
   }
 
-  function show(next) {
+  /** Puts the parts that this episode has where they belong; `isExact`: with the exact belief. */
+  function arrange(isExact) {
+    const { hasMap, isPictured, fields, sizes } = episode;
+    const large = [];
+    if (fields.drawn) large.push(drawn);
+    if (hasMap) large.push(world, belief);
+    if (isExact && fields.exact) large.push(exact);
+    const small = [seen, ...(sizes.K || !isPictured ? [expected] : [])];
+    if (!hasMap) large.push(...small.splice(0));
+    shownParts = [...large, ...small];
+    maps.replaceChildren(...large.map((part) => part.element));
+    views.replaceChildren(...small.map((part) => part.element));
+    views.hidden = small.length === 0;
+    sheet.dataset.maps = String(large.length);
+    const aspects = large.map((part) => part.grid.cols / part.grid.rows);
+    sheet.style.setProperty("--maps", String(large.length));
+    sheet.style.setProperty("--aspect", String(Math.max(0.4, Math.min(3, ...aspects))));
+    shown.clear();
+  }
+
+  function show(next, isExact) {
     episode = next;
-    const { R, W, V, K } = episode.sizes;
-    for (const part of [world, belief]) part.grid.shape(R, W);
-    for (const part of [seen, expected]) part.grid.shape(V, V);
-    sheet.style.setProperty("--aspect", W / R);
-    sheet.style.setProperty("--rows", episode.sizes.C + 1);
+    const { R, W, V, K, Y, X, H, S, C } = episode.sizes;
+    for (const part of [world, belief, exact]) part.grid.shape(R || 1, W || 1);
+    for (const part of [seen, expected]) part.grid.shape(V || Y || 1, V || X || 1);
+    drawn.grid.shape(H || 1, S || 1);
+    arrange(isExact);
+    sheet.style.setProperty("--rows", Math.min(C, 9) + 1);
     numbers.shape(episode);
+    setText(exact.readout, "what a perfect memory knows");
     ahead.max = String(Math.max(1, K));
     ahead.disabled = K === 0;
-    timeline.element.setAttribute("aria-valuemax", episode.sizes.T - 1);
+    timeline.slider.setAttribute("aria-valuemax", episode.end);
+    const legend = episode.isPictured && episode.meta.legend ? episode.meta.legend.slice(0, 12) : [];
+    key.replaceChildren(
+      ...legend.map(({ name, colour }) => {
+        const swatch = make("span", { class: "swatch" });
+        swatch.style.background = css(colour);
+        return make("li", {}, swatch, name);
+      }),
+    );
     const { learner_step: step, seed: number, world: name, trained_in: home } = episode.meta;
     const isTold = !seed.hidden || number === undefined || agent.selectedOptions[0]?.text.includes("seed");
     const facts = [
       isTold ? "" : `seed ${number}`,
       home && home !== name ? `trained in ${home}` : "",
-      step ? `${step.toLocaleString("en")} learner steps` : "",
+      step && checkpoints.element.hidden ? `${step.toLocaleString("en")} learner steps` : "",
     ];
     setText(note, facts.filter(Boolean).join(" · "));
     shown.clear();
@@ -100,32 +163,48 @@ export function makePane(actions, index) {
     const at = { ...view, t };
     const basis = [episode, episode.version, t, style];
     const cursor = view.cursor ? view.cursor.join() : "";
-    update(world, [...basis, fraction, cursor, view.object], () => world.draw(episode, palette, at));
-    update(belief, [...basis, fraction, view.truth], () => belief.draw(episode, palette, at));
+    const is = (part) => shownParts.includes(part);
+    if (is(world)) update(world, [...basis, fraction, cursor, view.object], () => world.draw(episode, palette, at));
+    if (is(belief)) update(belief, [...basis, fraction, view.truth], () => belief.draw(episode, palette, at));
+    if (is(exact)) update(exact, [...basis, fraction, view.truth], () => drawExact(at));
+    if (is(drawn)) update(drawn, basis, () => drawn.draw(episode, palette, at));
     update(seen, [...basis, episode.length > t + 1], () => drawSeen(at));
-    update(expected, [...basis, k, Math.min(episode.length, t + k + 1)], () => drawExpected(at));
+    if (is(expected)) {
+      update(expected, [...basis, k, Math.min(episode.length, t + k + 1), episode.isOver], () => drawExpected(at));
+    }
     update(numbers, basis, () => numbers.draw(episode, t, view.hidden));
-    const length = [episode, episode.version, episode.length, style];
+    const length = [episode, episode.version, episode.length, episode.isOver, style];
     update(timeline, length, () => timeline.draw(episode, palette, view.hidden, style));
     timeline.point(t);
+    setText(caption, captionOf(episode, timeline.moments, t));
+  }
+
+  function drawExact(view) {
+    exact.draw(episode, view.palette, view);
+    const isLost = episode.at("exact", view.t).every((q) => q === 0);
+    const isPossible = !episode.meta.objects.some((_, i) => episode.exactLoss(view.t, i) === Infinity);
+    const text = isLost || !isPossible ? "calls this impossible" : "what a perfect memory knows";
+    setText(exact.readout, text);
   }
 
   function drawSeen(view) {
     seen.draw(episode, view.palette, view);
     const { actions: names } = episode.meta;
     const [taken, next] = [episode.fields.a[view.t], episode.supposed?.[view.t] ?? -1];
-    setText(seen.readout, taken >= 0 ? `then ${names[taken]}` : next >= 0 ? `next ${names[next]}` : "");
+    const isLast = episode.isOver && view.t === episode.end;
+    const end = isLast ? "the end" : "";
+    setText(seen.readout, end || (taken >= 0 ? `then ${names[taken]}` : next >= 0 ? `next ${names[next]}` : ""));
   }
 
   function drawExpected(view) {
     const { k, t, palette } = view;
-    const { K, T } = episode.sizes;
+    const { K } = episode.sizes;
     expected.draw(episode, palette, view);
     ahead.value = String(k);
     // What a live agent will do is not known yet: it is asked what it would see if it did the same again and again.
     const supposed = episode.meta.actions[episode.supposed?.[t]];
     const doing = supposed ? `${k} × ${supposed}` : `${k} step${k === 1 ? "" : "s"}`;
-    setText(expected.readout, K === 0 ? "nothing" : t + k >= T ? "beyond the end" : `in ${doing}`);
+    setText(expected.readout, K === 0 ? "nothing" : t + k > episode.end ? "beyond the end" : `in ${doing}`);
   }
 
   /** The scale of belief, in the theme's colours. */
@@ -140,29 +219,29 @@ export function makePane(actions, index) {
   function describe(t) {
     if (!episode || episode.length === 0) return;
     const s = Math.min(t, episode.length - 1);
-    const place = (name, i) => episode.at(name, s).subarray(2 * i, 2 * i + 2).join(", column ");
-    const things = episode.meta.objects.map((object, i) => `${object.name} at row ${place("objects", i)}`);
-    const all = [`agent at row ${place("agent", 0)}`, ...things];
-    world.canvas.setAttribute("aria-label", `World at step ${s}: ${all.join("; ")}`);
-    const { N, R, W } = episode.sizes;
-    const guesses = episode.meta.objects.map((object, i) => {
-      const part = episode.at("belief", s).subarray(i * R * W, (i + 1) * R * W);
-      const best = part.reduce((top, q, cell) => (q > part[top] ? cell : top), 0);
-      const p = Math.round(100 * (part[best] / 255) ** 2);
-      return `${object.name} most likely at row ${Math.floor(best / W)}, column ${best % W} (${p}%)`;
-    });
-    belief.canvas.setAttribute("aria-label", N ? `Belief at step ${s}: ${guesses.join("; ")}` : "Belief");
-    const inView = episode.meta.objects.filter((_, i) => episode.isInView(s, i)).map((object) => object.name);
-    seen.canvas.setAttribute("aria-label", `The agent sees ${inView.join(" and ") || "no object"}`);
+    const words = describeEpisode(episode, s);
+    for (const part of [world, belief, seen]) part.canvas.setAttribute("aria-label", words[part.element.className]);
     expected.canvas.setAttribute("aria-label", `What the agent expects to see ${expected.readout.textContent}`);
-    timeline.element.setAttribute("aria-valuetext", `step ${s} of ${episode.sizes.T - 1}`);
+    timeline.slider.setAttribute("aria-valuetext", `step ${s} of ${episode.end}`);
   }
 
-  function choices(agents, seeds, selected) {
+  function choices({ agents, seeds, steps }, selected) {
     setOptions(agent, agents, selected.agent);
     setOptions(seed, seeds, selected.seed);
     seed.hidden = seeds.length < 2;
+    checkpoints.update(steps, selected.step);
   }
 
-  return { element, show, draw, recolour, describe, choices, map: world.canvas, timeline: timeline.element };
+  return {
+    element,
+    show,
+    arrange,
+    draw,
+    recolour,
+    describe,
+    choices,
+    map: world.canvas,
+    timeline: timeline.slider,
+    get moments() { return timeline.moments; },
+  };
 }

@@ -47,7 +47,9 @@ export async function unpack(bytes) {
 export function readEpisode({ meta, ...packed }) {
   try {
     const arrays = Object.fromEntries(Object.entries(packed).map(([name, array]) => [name, readArray(array)]));
-    const sizes = sizesOf(meta, arrays.walls?.shape);
+    const { seen, drawn } = arrays;
+    const pictures = { seen: seen?.shape.slice(1), drawn: drawn?.shape.slice(1) };
+    const sizes = sizesOf(meta, arrays.walls?.shape, pictures);
     checkArrays(arrays, sizes);
     const fields = Object.fromEntries(Object.entries(arrays).map(([name, { values }]) => [name, values]));
     return makeEpisode(meta, fields.walls, sizes, fields, sizes.T);

@@ -2,16 +2,18 @@
 
 import { paletteOf } from "./colours.js";
 import { SPEEDS, makeTopBar, makeTransport } from "./controls.js";
-import { button, make, setText } from "./dom.js";
+import { make } from "./dom.js";
 import { makeHands } from "./hands.js";
 import { listenToKeys, makeHelp } from "./keys.js";
+import { makeMessages } from "./messages.js";
 import { makePane } from "./pane.js";
-import { addPane, agentOptions, firstSelection, fitWorld, isOffered, removePane } from "./selection.js";
-import { seedOptions, worldOptions } from "./selection.js";
+import { addPane, firstSelection, fitAgents, fitWorld, isOffered, optionsOf, removePane } from "./selection.js";
+import { worldOptions } from "./selection.js";
 import { toggleTheme, watchTheme } from "./theme.js";
 
 const AHEAD = 5; // frames that a live source fetches before they are shown, so that no step waits for its answer
 const SLOWEST_SLIDE = 140; // milliseconds that a step's movement takes at most
+const WIDE = 1100; // pixels from which a single agent has the exact belief beside its own
 
 const within = (x, low, high) => Math.max(low, Math.min(high, x));
 
@@ -27,6 +29,7 @@ export async function mountPlayer(root, source, keyTarget) {
     k: 4,
     hidden: new Set(),
     truth: true,
+    exact: null, // whether the exact belief is shown; null: where there is room
     object: 0,
     cursor: null,
     style: 0, // grows with theme and layers
@@ -39,6 +42,9 @@ export async function mountPlayer(root, source, keyTarget) {
   let request = 0;
   let lastTick = 0;
   let owed = 0; // steps that time has earned and that are not shown yet
+  let isFirst = true; // nothing has been opened yet
+
+  const { warn, wait, elements: said } = makeMessages(root, () => episodes.length > 0);
 
   const actions = {
     now: () => state.t,
@@ -49,26 +55,42 @@ export async function mountPlayer(root, source, keyTarget) {
     setSpeed: (speed) => ((state.speed = speed), refresh()),
     faster: (by) => actions.setSpeed(SPEEDS[within(SPEEDS.indexOf(state.speed) + by, 0, SPEEDS.length - 1)]),
     layer(i) {
+      if (state.mode === "wheel" && hands.act(i)) return;
       if (i >= (episodes[0]?.sizes.N ?? 0)) return;
       state.hidden.has(i) ? state.hidden.delete(i) : state.hidden.add(i);
       restyle();
     },
     truth: () => ((state.truth = !state.truth), restyle()),
+    exact() {
+      if (!episodes.some((episode) => episode.fields.exact)) return warn("no exact belief is known in this world");
+      state.exact = !isExact();
+      rearrange();
+    },
+    /** To the next moment (1) or the one before (-1), of any agent shown. */
+    moment(by) {
+      const all = panes.flatMap((pane) => pane.moments.map(({ t }) => t)).sort((a, b) => by * (a - b));
+      const next = all.find((t) => by * (t - state.t) > 0);
+      if (next !== undefined) actions.seek(next);
+    },
     lookAhead: (k) => ((state.k = within(k, 1, episodes[0]?.sizes.K || 1)), wake()),
     lookFurther: (by) => actions.lookAhead(state.k + by),
     theme: toggleTheme,
     help: () => help.showModal(),
-    chooseWorld: (world) => choose({ world }),
+    chooseWorld: (world) => choose(fitAgents(source.catalogue, state.selection, world)),
     chooseEpisode: (number) => choose({ episode: within(Math.floor(number) || 0, 0, source.catalogue.last_episode) }),
     nextEpisode: (by) => actions.chooseEpisode(state.selection.episode + by),
     chooseAgent: (i, agent) => choose(fitWorld(source.catalogue, state.selection, i, { agent, seed: 0 })),
     chooseSeed(i, seed) {
       choose({ panes: state.selection.panes.map((pane, j) => (i === j ? { ...pane, seed } : pane)) });
     },
+    chooseStep(i, step) {
+      choose({ panes: state.selection.panes.map((pane, j) => (i === j ? { ...pane, step } : pane)) });
+    },
     compare() {
       const change = state.selection.panes.length > 1 ? removePane : addPane;
       const panes = change(source.catalogue, state.selection);
       if (panes) choose({ panes });
+      else warn("there is one agent here, and none to compare it with: name two, or a folder of them");
     },
   };
 
@@ -89,11 +111,9 @@ export async function mountPlayer(root, source, keyTarget) {
   const top = makeTopBar(actions, source.isLive);
   const bottom = makeTransport(actions, source.isLive);
   const help = makeHelp(source.isLive);
-  const message = make("span");
-  const close = button(() => warn(""), {}, "Close");
-  const notice = make("div", { class: "notice", role: "alert", hidden: true }, message, close);
   const area = make("main", { class: "panes" });
-  root.replaceChildren(top.element, notice, area, bottom.element, help);
+  root.replaceChildren(top.element, make("div", { class: "room" }, area, ...said), bottom.element, help);
+  wait("connecting to ndigo ...");
   listenToKeys(keyTarget, actions, () => state.mode, source.isLive);
   watchTheme(() => {
     state.palette = paletteOf(root);
@@ -112,10 +132,20 @@ export async function mountPlayer(root, source, keyTarget) {
   source.onerror = warn;
   source.onstate = (text) => (top.say(text), root.classList.toggle("offline", text !== ""));
 
-  function warn(text) {
-    setText(message, text);
-    notice.hidden = text === "";
+  /** Whether the exact belief is shown, if there is one. */
+  const isExact = () => state.exact ?? (episodes.length === 1 && root.clientWidth >= WIDE);
+
+  function rearrange() {
+    root.dataset.exact = String(isExact());
+    top.mark({ isExact: isExact(), hasExact: episodes.some((episode) => episode.fields.exact) });
+    for (const pane of panes) pane.arrange(isExact());
+    restyle();
   }
+  let wasExact = false;
+  new ResizeObserver(() => {
+    if (episodes.length && wasExact !== isExact()) rearrange();
+    wasExact = isExact();
+  }).observe(root);
 
   function restyle() {
     state.style++;
@@ -124,22 +154,24 @@ export async function mountPlayer(root, source, keyTarget) {
 
   /** Opens what is selected; the last choice wins. */
   async function choose(change) {
+    // A page that is nothing but this player plays at once, unless the person wants things still.
+    const plays = isFirst ? keyTarget === document && !stillness.matches : state.isPlaying;
     pause();
     const selection = { ...state.selection, ...change };
     state.selection = selection;
     updateMenus();
-    root.setAttribute("aria-busy", "true");
-    top.say(source.isLive ? "preparing the agent ..." : "");
+    wait(source.isLive ? "preparing the agent ..." : "reading the episode ...");
     try {
       const opened = await source.open(selection);
       if (!opened || state.selection !== selection) return;
       warn("");
       show(opened);
+      isFirst = false;
+      if (plays) play();
     } catch (error) {
       if (state.selection === selection) warn(error.message);
     }
-    top.say("");
-    root.removeAttribute("aria-busy");
+    wait("");
   }
 
   function show(opened) {
@@ -150,12 +182,14 @@ export async function mountPlayer(root, source, keyTarget) {
     area.replaceChildren(...panes.map((pane) => pane.element));
     area.dataset.panes = String(panes.length);
     updateMenus();
-    panes.forEach((pane, i) => (pane.show(episodes[i]), pane.recolour(state.palette)));
+    panes.forEach((pane, i) => (pane.show(episodes[i], isExact()), pane.recolour(state.palette)));
+    root.dataset.exact = String(isExact());
+    top.mark({ isExact: isExact(), hasExact: episodes.some((episode) => episode.fields.exact) });
     if (isNewWorld) {
       state.hidden.clear();
       state.object = 0;
     }
-    bottom.shape(episodes[0].meta.objects);
+    bottom.shape(episodes[0].meta);
     state.t = 0;
     actions.lookAhead(state.k);
     hands.setMode(isNewWorld ? "watch" : state.mode, false);
@@ -167,7 +201,7 @@ export async function mountPlayer(root, source, keyTarget) {
     const { catalogue } = source;
     const { selection } = state;
     top.update({
-      worlds: worldOptions(catalogue, selection),
+      worlds: worldOptions(catalogue),
       world: selection.world,
       episode: selection.episode,
       lastEpisode: catalogue.last_episode,
@@ -176,12 +210,17 @@ export async function mountPlayer(root, source, keyTarget) {
     });
     panes.forEach((pane, i) => {
       if (i >= selection.panes.length) return;
-      pane.choices(agentOptions(catalogue, selection, i), seedOptions(catalogue, selection, i), selection.panes[i]);
+      pane.choices(optionsOf(catalogue, selection, i), selection.panes[i]);
     });
   }
 
-  const last = () => Math.min(...episodes.map((episode) => episode.length)) - 1;
-  const end = () => (episodes[0]?.sizes.T ?? 1) - 1;
+  /** The newest frame that all know; one whose episode has ended waits in its last. */
+  function last() {
+    const going = episodes.filter((episode) => !episode.isOver);
+    const lengths = (going.length ? going : episodes).map((episode) => episode.length);
+    return (going.length ? Math.min(...lengths) : Math.max(...lengths)) - 1;
+  }
+  const end = () => (episodes.length ? Math.max(...episodes.map((episode) => episode.end)) : 0);
 
   function play() {
     if (!episodes.length || state.isPlaying) return;
@@ -241,7 +280,7 @@ export async function mountPlayer(root, source, keyTarget) {
     lastTick = now;
     source.fetchUntil(state.t + AHEAD);
     if (owed < 1 || state.t >= last()) {
-      if (state.t === end()) pause();
+      if (state.t >= end()) pause();
       return;
     }
     const steps = Math.min(Math.floor(owed), last() - state.t);
@@ -253,6 +292,7 @@ export async function mountPlayer(root, source, keyTarget) {
     await source.ready;
     await choose(firstSelection(source.catalogue));
   } catch (error) {
+    wait("");
     warn(error.message);
   }
 }

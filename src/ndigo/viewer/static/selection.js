@@ -19,27 +19,42 @@ export function isOffered(catalogue, { panes, world }) {
   });
 }
 
-/** Worlds that fit every agent shown. */
-export function worldOptions(catalogue, { panes }) {
-  const fits = (name) => panes.every(({ agent }) => agentOf(catalogue, agent).worlds.includes(name));
-  return catalogue.worlds.filter(({ name }) => fits(name)).map(({ name, title }) => ({ value: name, label: title }));
+/** All worlds; choosing one that an agent shown does not fit brings others (`fitAgents`). */
+export function worldOptions(catalogue) {
+  return catalogue.worlds.map(({ name, title }) => ({ value: name, label: title }));
 }
 
-/** Agents for pane i; with two panes, those that share a world with the other. */
-export function agentOptions(catalogue, { panes }, i) {
+/** The names of the worlds that fit all these panes. */
+function sharedWorlds(catalogue, panes) {
+  const fits = (name) => panes.every(({ agent }) => agentOf(catalogue, agent).worlds.includes(name));
+  return catalogue.worlds.map(({ name }) => name).filter(fits);
+}
+
+/** The change of selection that goes to a world: with the same agents, or with the first that live there. */
+export function fitAgents(catalogue, { panes }, world) {
+  if (sharedWorlds(catalogue, panes).includes(world)) return { world };
+  const fitting = catalogue.agents.filter((agent) => agent.worlds.includes(world));
+  const natives = fitting.filter((agent) => agent.worlds[0] === world);
+  const chosen = [...new Set([...natives, ...fitting])].slice(0, panes.length);
+  return { world, panes: chosen.map(({ id }) => ({ agent: id, seed: 0 })) };
+}
+
+/** What there is to choose from for pane i: agents (with two panes, those that share a world), seeds, checkpoints. */
+export function optionsOf(catalogue, { panes }, i) {
   const others = panes.filter((_, j) => j !== i).map(({ agent }) => agentOf(catalogue, agent));
   const fits = (agent) => others.every((other) => agent.worlds.some((world) => other.worlds.includes(world)));
-  return catalogue.agents.map((agent) => ({ value: agent.id, label: agent.label, disabled: !fits(agent) }));
-}
-
-export function seedOptions(catalogue, { panes }, i) {
-  return agentOf(catalogue, panes[i].agent).seeds.map((label, seed) => ({ value: seed, label }));
+  const { seeds, steps } = agentOf(catalogue, panes[i].agent);
+  return {
+    agents: catalogue.agents.map((agent) => ({ value: agent.id, label: agent.label, disabled: !fits(agent) })),
+    seeds: seeds.map((label, seed) => ({ value: seed, label })),
+    steps: steps ?? [],
+  };
 }
 
 /** The change of selection that puts `pane` at i: with another world where the present one does not fit it. */
 export function fitWorld(catalogue, selection, i, pane) {
   const panes = selection.panes.map((old, j) => (i === j ? pane : old));
-  const options = worldOptions(catalogue, { panes }).map(({ value }) => value);
+  const options = sharedWorlds(catalogue, panes);
   const home = agentOf(catalogue, pane.agent).worlds.find((world) => options.includes(world));
   return { panes, world: options.includes(selection.world) ? selection.world : home };
 }

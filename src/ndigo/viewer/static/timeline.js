@@ -1,16 +1,18 @@
 /**
- * The episode over time, as lanes of one canvas: the reward of each step split by channel (bars), each object's
- * discovery loss (lines), and when each was in view (strips). Frames are points in time, steps the bars between them.
- * A bar's height is the square root of its reward, or a first sight would flatten all the rest; its parts share it in
- * proportion.
+ * The episode over time, as lanes of one canvas: the reward of each step split by channel (bars), how little the agent
+ * knows (lines), and when what was in view (strips). Frames are points in time, steps the bars between them. A bar's
+ * height is the square root of its reward, or a first sight would flatten all the rest; its parts share it in
+ * proportion. Titles stand beside the lanes, moments above them.
  *
  * Only columns that are new are drawn; the playhead is an element of its own that is moved, not drawn.
  */
 
 import { css } from "./colours.js";
-import { make } from "./dom.js";
+import { button, make } from "./dom.js";
+import { momentsOf } from "./moments.js";
 
-const GAP = 14; // between lanes, in page pixels: room for a lane's title
+const TOP = 18; // page pixels for the marks of moments
+const GAP = 8; // between lanes
 const STRIP = 5;
 
 /** The least round number that is not below x. */
@@ -20,10 +22,25 @@ function ceiling(x) {
   return Number((round * power).toPrecision(2));
 }
 
+/** What the lines are: of objects their discovery loss, else the surprise of each frame. */
+function linesOf(episode) {
+  const { N } = episode.sizes;
+  if (N) return { title: "discovery loss", num: N, value: (t, i) => episode.fields.discovery_loss[t * N + i] };
+  return { title: "surprise", num: episode.fields.loss_c ? 1 : 0, value: (t) => episode.surprise(t) };
+}
+
+/** What the strips are: when objects are in view, or when events hold. */
+function stripsOf(episode) {
+  const { N, B } = episode.sizes;
+  if (!episode.isPictured) return { title: "in view", num: N, holds: (t, i) => episode.isInView(t, i) };
+  return { title: B ? "events" : "", num: Math.min(B, 6), holds: (t, i) => episode.fields.events?.[t * B + i] };
+}
+
 /** How high the bars and lines of an episode reach: {up, down, loss}. */
 export function scalesOf(episode, hidden) {
   const { C, N } = episode.sizes;
-  let [up, down, loss] = [0.01, 0, 4];
+  const lines = linesOf(episode);
+  let [up, down, loss] = [0.01, 0, N ? 4 : 0.1];
   for (let t = 0; t < episode.length; t++) {
     let [above, below] = [0, 0];
     for (let c = 0; c < C; c++) {
@@ -33,21 +50,27 @@ export function scalesOf(episode, hidden) {
     }
     const r = episode.fields.reward[t];
     [up, down] = [Math.max(up, above, r || 0), Math.max(down, below, -r || 0)];
-    for (let i = 0; i < N; i++) if (!hidden.has(i)) loss = Math.max(loss, episode.fields.discovery_loss[t * N + i]);
+    for (let i = 0; i < lines.num; i++) if (!N || !hidden.has(i)) loss = Math.max(loss, lines.value(t, i));
   }
-  return { up: ceiling(up), down: down > 1e-3 ? ceiling(down) : 0, loss: Math.ceil(loss) };
+  return { up: ceiling(up), down: down > 1e-3 ? ceiling(down) : 0, loss: N ? Math.ceil(loss) : ceiling(loss) };
 }
 
 /** The timeline and the slider that it is; `onseek(t)` hears where a pointer goes. */
 export function makeTimeline(onseek) {
   const canvas = make("canvas", { "aria-hidden": "true" });
   const head = make("div", { class: "playhead" });
+  const veil = make("div", { class: "veil" });
+  const marks = make("div", { class: "marks", role: "group", "aria-label": "Moments" });
   const slider = { role: "slider", tabindex: "0", "aria-label": "Step", "aria-valuemin": "0" };
-  const element = make("div", { class: "timeline", ...slider }, canvas, head);
+  const plot = make("div", { class: "plot", ...slider }, canvas, veil, head);
+  const titles = ["reward", "loss", "strips"].map((name) => make("div", { class: `lane ${name}` }));
+  const labels = make("div", { class: "lanes", "aria-hidden": "true" }, ...titles);
+  const element = make("div", { class: "timeline" }, labels, make("div", { class: "track" }, plot, marks));
   const context = canvas.getContext("2d");
   let [width, height, scale] = [1, 1, 1];
   let drawn = null; // {episode, length, scales, style}: what the canvas shows
   let steps = 1;
+  let moments = [];
   let onresize = () => {};
 
   new ResizeObserver(([entry]) => {
@@ -71,11 +94,11 @@ export function makeTimeline(onseek) {
   const x = (t) => (t / steps) * width;
 
   function lanes(episode, scales) {
-    const strips = episode.sizes.N * STRIP;
-    const room = (height - strips - 3 * GAP) / 2;
+    const strips = stripsOf(episode).num * STRIP;
+    const room = (height - TOP - strips - 2 * GAP) / 2;
     const [up, down] = [Math.sqrt(scales.up), Math.sqrt(scales.down)];
-    const zero = GAP + (room * up) / (up + down);
-    return { room, unit: room / (up + down), zero, loss: 2 * GAP + room, strips: 3 * GAP + 2 * room };
+    const zero = TOP + (room * up) / (up + down);
+    return { room, unit: room / (up + down), zero, loss: TOP + GAP + room, strips: TOP + 2 * GAP + 2 * room };
   }
 
   /** Draws frames from `start` on, and nothing left of them. */
@@ -91,11 +114,11 @@ export function makeTimeline(onseek) {
     paintGround(palette, scales, lane);
     const first = Math.max(0, start - 1);
     paintRewards(episode, palette, hidden, lane, first);
-    paintLosses(episode, hidden, scales, lane, first);
-    paintViews(episode, hidden, lane, first);
+    paintLosses(episode, palette, hidden, scales, lane, first);
+    paintStrips(episode, palette, hidden, lane, first);
     paintHands(episode, palette, first);
-    paintTitles(episode, palette, scales, lane);
     context.restore();
+    if (start === 0) writeTitles(episode, scales, lane);
   }
 
   function paintGround(palette, scales, lane) {
@@ -110,8 +133,8 @@ export function makeTimeline(onseek) {
 
   function paintRewards(episode, palette, hidden, lane, first) {
     const other = css(palette.muted, 0.75);
-    const colours = episode.meta.channels.map(() => other);
-    episode.channelOf.forEach((c, i) => (colours[c] = hidden.has(i) ? null : css(episode.meta.objects[i].colour)));
+    const colours = episode.meta.channels.map((_, c) => css(episode.colourOf(c) ?? palette.muted, 0.9));
+    episode.channelOf.forEach((c, i) => hidden.has(i) && (colours[c] = null));
     for (let t = first; t < Math.min(episode.length, steps); t++) {
       const split = episode.at("reward_c", t);
       const whole = episode.fields.reward[t];
@@ -135,31 +158,41 @@ export function makeTimeline(onseek) {
     }
   }
 
-  function paintLosses(episode, hidden, scales, lane, first) {
-    const { N } = episode.sizes;
-    context.lineWidth = 1.6;
+  function paintLosses(episode, palette, hidden, scales, lane, first) {
+    const lines = linesOf(episode);
+    const isOfObjects = episode.sizes.N > 0;
     context.lineJoin = "round";
-    for (let i = 0; i < N; i++) {
-      if (hidden.has(i)) continue;
-      context.strokeStyle = css(episode.meta.objects[i].colour);
+    const line = (colour, dash, thick, value) => {
+      context.strokeStyle = css(colour);
+      context.setLineDash(dash);
+      context.lineWidth = thick;
       context.beginPath();
-      for (let t = first; t < episode.length; t++) {
-        const loss = episode.fields.discovery_loss[t * N + i];
-        context.lineTo(x(t), lane.loss + lane.room * (1 - Math.min(loss, scales.loss) / scales.loss));
+      // Nothing was predicted before the first frame, so it surprises nobody.
+      for (let t = isOfObjects ? first : Math.max(first, 1); t < episode.length; t++) {
+        context.lineTo(x(t), lane.loss + lane.room * (1 - Math.min(value(t), scales.loss) / scales.loss));
       }
       context.stroke();
+      context.setLineDash([]);
+    };
+    for (let i = 0; i < lines.num; i++) {
+      if (isOfObjects && hidden.has(i)) continue;
+      const colour = isOfObjects ? episode.meta.objects[i].colour : palette.accent;
+      line(colour, [], 1.6, (t) => lines.value(t, i));
+      if (episode.fields.exact) line(colour, [2, 3], 1, (t) => episode.exactLoss(t, i));
     }
   }
 
-  function paintViews(episode, hidden, lane, first) {
-    episode.meta.objects.forEach((object, i) => {
-      if (hidden.has(i)) return;
-      context.fillStyle = css(object.colour);
+  function paintStrips(episode, palette, hidden, lane, first) {
+    const strips = stripsOf(episode);
+    for (let i = 0; i < strips.num; i++) {
+      const object = episode.isPictured ? null : episode.meta.objects[i];
+      if (object && hidden.has(i)) continue;
+      context.fillStyle = css(object?.colour ?? palette.accent);
       const y = lane.strips + i * STRIP;
       for (let t = first; t < episode.length; t++) {
-        if (episode.isInView(t, i)) context.fillRect(x(t), y, Math.max(1, width / steps), STRIP - 1);
+        if (strips.holds(t, i)) context.fillRect(x(t), y, Math.max(1, width / steps), STRIP - 1);
       }
-    });
+    }
   }
 
   /** Where a person had the wheel (a line on top) or moved an object (a line across). */
@@ -171,33 +204,68 @@ export function makeTimeline(onseek) {
     }
   }
 
-  function paintTitles(episode, palette, scales, lane) {
-    context.font = "11px system-ui, sans-serif";
-    context.textBaseline = "alphabetic";
-    context.fillStyle = css(palette.muted);
+  function writeTitles(episode, scales, lane) {
     const least = scales.down ? `−${scales.down}` : "0";
-    context.fillText(`reward of each step, ${least} to ${scales.up} nats (square-root scale)`, 0, GAP - 4);
-    context.fillText(`discovery loss, 0 to ${scales.loss} nats`, 0, lane.loss - 4);
-    context.fillText("in view", 0, lane.strips - 4);
+    const greys = episode.meta.channels.filter((_, c) => !episode.colourOf(c)).map(({ name }) => name);
+    const grey = greys.length === 1 ? `grey: ${greys[0]}` : "";
+    const dashed = episode.fields.exact ? "dashed: exact" : "";
+    const texts = [
+      [lane.zero - lane.unit * Math.sqrt(scales.up), "reward", `${least} to ${scales.up} nats`, grey],
+      [lane.loss, linesOf(episode).title, `0 to ${scales.loss} nats`, dashed],
+      [lane.strips - 6, stripsOf(episode).title],
+    ];
+    texts.forEach(([top, ...lines], i) => {
+      titles[i].style.top = `${top}px`;
+      titles[i].replaceChildren(...lines.filter(Boolean).map((text) => make("div", {}, text)));
+    });
+  }
+
+  /** A button for each moment, at its place in time. */
+  function mark(episode) {
+    const next = momentsOf(episode);
+    if (JSON.stringify(next) === JSON.stringify(moments) && marks.childElementCount === next.length) return;
+    moments = next;
+    marks.replaceChildren(
+      ...moments.map(({ t, text, colour }) => {
+        const label = `step ${t}: ${text}`;
+        const dot = button(() => onseek(t), { class: "moment", "aria-label": label, title: label });
+        dot.style.left = `${(100 * t) / steps}%`;
+        if (colour) dot.style.setProperty("--dot", colour.join(" "));
+        return dot;
+      }),
+    );
   }
 
   /** Brings the canvas up to date. `style` is any value that changes with theme or layers. */
   function draw(episode, palette, hidden, style) {
     if (width <= 1) return;
-    steps = episode.sizes.T - 1;
+    const before = steps;
+    steps = episode.end || 1;
+    if (before !== steps) [drawn, moments] = [null, []];
     const scales = scalesOf(episode, hidden);
     const isSame = drawn && drawn.episode === episode && drawn.style === style && drawn.version === episode.version;
     const fits = isSame && drawn.length <= episode.length && JSON.stringify(drawn.scales) === JSON.stringify(scales);
     if (!fits) paint(episode, palette, hidden, scales, 0);
     else if (drawn.length < episode.length) paint(episode, palette, hidden, scales, Math.max(0, drawn.length - 2));
     drawn = { episode, style, scales, length: episode.length, version: episode.version };
+    mark(episode);
   }
 
-  /** Moves the playhead. */
+  /** Moves the playhead; what lies after it is dimmed. */
   function point(t) {
     head.style.transform = `translateX(${x(t)}px)`;
-    element.setAttribute("aria-valuenow", t);
+    veil.style.transform = `translateX(${x(t)}px)`;
+    plot.setAttribute("aria-valuenow", t);
   }
 
-  return { element, canvas, draw, point, set onresize(f) { onresize = f; }, get steps() { return steps; } };
+  return {
+    element,
+    slider: plot,
+    canvas,
+    draw,
+    point,
+    set onresize(f) { onresize = f; },
+    get steps() { return steps; },
+    get moments() { return moments; },
+  };
 }

@@ -1,0 +1,44 @@
+"""A world's own picture of itself (`World.draw`), frame by frame and on the host."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, UInt8
+
+from ndigo.errors import NdigoError
+from ndigo.worlds import World
+
+LARGEST = 512  # pixels of a side; a larger picture is thinned out
+
+
+def drawn_frames(world: World, key: Array, a_t: np.ndarray) -> UInt8[np.ndarray, "T H W 3"]:
+    """The pictures of the episode of that key in which these actions were taken: it is played once more."""
+    key_reset, key_world, _ = jax.random.split(key, 3)
+    keys = jax.random.split(key_world, world.num_steps)
+    step = _stepper(world)
+    state, pictures = world.reset(key_reset), []
+    pictures.append(drawn(world, state))
+    for key_t, a in zip(keys, a_t, strict=False):
+        state = step(key_t, state, a)
+        pictures.append(drawn(world, state))
+    return np.stack(pictures)
+
+
+@lru_cache(maxsize=8)
+def _stepper(world: World) -> Any:
+    return jax.jit(partial(world.step))
+
+
+def drawn(world: World, state: Any) -> UInt8[np.ndarray, "H W 3"]:
+    """The world's picture of one state; an error where it is none."""
+    assert world.draw is not None
+    picture = np.asarray(world.draw(state))
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[-1] != 3:
+        found = f"{picture.dtype}{list(picture.shape)}"
+        raise NdigoError(f"world {world.name!r}: its draw returns {found}, expected uint8[H, W, 3]")
+    thin = -(-max(picture.shape[:2]) // LARGEST)
+    return np.ascontiguousarray(picture[::thin, ::thin])

@@ -1,0 +1,218 @@
+"""Frames as small pictures, RGB: what an agent sees and expects where no map tells how to draw it.
+
+    bits     each cell mixes the colours of its channels; a frame of few cells shows its channels side by side
+    tiles    each class of a cell has a colour; an expectation is the mean colour of the classes
+    vector   a column per number and a row per bin, high above low; many numbers are a table of grey
+    pixels   themselves; an expectation is the mean of the codebook's patches
+    join     the parts in a row
+    other    the bytes of `pack` as grey; nothing is drawn of what is expected
+
+Everything is a function of arrays with any leading axes, safe under `jit`.
+"""
+
+from __future__ import annotations
+
+import colorsys
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, UInt8
+
+from ndigo.frames import Bits, Frame, Join, Pixels, Tiles, Vector
+from ndigo.palette import OBJECTS, ORANGE, RGB
+
+FLOOR, EMPTY, WALL = (16, 18, 23), (34, 38, 46), (98, 101, 110)
+FEW_CELLS = 4  # of a frame of bits: up to these, channels are drawn side by side
+MOST_COLUMNS, MOST_ROWS = 64, 32  # of a vector's picture; more numbers make a table, more bins share a row
+BELIEF_POWER = 0.4  # a chance's weight in a picture: one in a hundred still shows
+
+Picture = UInt8[Array, "... Y X 3"]
+
+
+@dataclass(frozen=True, eq=False)
+class Painter:
+    """How one frame is drawn: what was seen, and what its likelihood's `chances` say is expected."""
+
+    shape: tuple[int, int]  # Y, X
+    seen: Callable[[Any], Picture]
+    expected: Callable[[Any], Picture] | None
+    legend: tuple[tuple[str, RGB], ...] = ()  # of colours that have a name
+
+
+def painter_of(frame: Frame) -> Painter:
+    makers: dict[type, Callable[[Any], Painter]] = {
+        Bits: _bits,
+        Tiles: _tiles,
+        Vector: _vector,
+        Pixels: _pixels,
+        Join: _join,
+    }
+    if type(frame) in makers:
+        return makers[type(frame)](frame)
+    size = jax.eval_shape(frame.pack, frame.spec).shape[0]
+    return Painter(_table_shape(size), lambda o_t: _table(frame.pack(o_t) / 255), None)
+
+
+def colour_of(i: int) -> RGB:
+    """A colour for the i-th of anything: the palette's, then hues apart by the golden ratio."""
+    if i < len(OBJECTS):
+        return OBJECTS[i]
+    r, g, b = colorsys.hsv_to_rgb(i * 0.618034 % 1, 0.55, 0.9)
+    return round(255 * r), round(255 * g), round(255 * b)
+
+
+def channel_colours(frame: Bits) -> list[RGB]:
+    """A single binary channel is walls; all others take the palette's colours in order."""
+    is_wall = [c.kind == "binary" for c in frame.channels]
+    alone = sum(is_wall) == 1 and len(is_wall) > 1
+    others = iter(range(len(is_wall)))
+    return [WALL if alone and wall else colour_of(next(others)) for wall in is_wall]
+
+
+def _bits(frame: Bits) -> Painter:
+    colours = np.array(channel_colours(frame), np.float32)
+    H, W, C = frame.shape
+    legend = tuple((c.name, colour) for c, colour in zip(frame.channels, channel_colours(frame), strict=True))
+    if H * W <= FEW_CELLS:
+        row = np.repeat(colours, W, axis=0)  # [C * W, 3]
+
+        def beside(p: Array) -> Picture:
+            flat = jnp.swapaxes(p, -1, -2).reshape(*p.shape[:-3], H, C * W)
+            return _bytes(_mix(jnp.array(EMPTY, jnp.float32), row, flat.astype(jnp.float32)))
+
+        return Painter((H, C * W), beside, beside, legend)
+
+    def over(p: Array) -> Picture:
+        cells = jnp.broadcast_to(jnp.array(FLOOR, jnp.float32), (*p.shape[:-1], 3))
+        for c in range(C):
+            cells = _mix(cells, colours[c], p[..., c].astype(jnp.float32) ** BELIEF_POWER)
+        return _bytes(cells)
+
+    return Painter((H, W), over, over, legend)
+
+
+def _tiles(frame: Tiles) -> Painter:
+    table = jnp.array([tile_colour(tuple(tile)) for tile in frame.classes.tolist()], jnp.float32)
+
+    def seen(o_t: Array) -> Picture:
+        return _bytes(table[frame.class_of(o_t)].reshape(*o_t.shape[:-1], 3))
+
+    return Painter((frame.height, frame.width), seen, lambda chances: _bytes(chances @ table))
+
+
+def tile_colour(tile: tuple[int, ...]) -> RGB:
+    """The first layer gives the colour, the others tint it; with several, 0, 1 and 2 are unseen, empty and wall."""
+    kind, *tints = tile
+    if not tints:
+        return FLOOR if kind <= 0 else colour_of(kind - 1)
+    if kind < 3:
+        return (FLOOR, EMPTY, WALL)[max(kind, 0)]
+    colour = np.array(colour_of(kind - 3), float)
+    for weight, value in zip((0.35, *[0.2] * len(tints)), tints, strict=False):
+        colour = colour + weight * (np.array(colour_of(value)) - colour)
+    r, g, b = np.rint(colour).astype(int).tolist()
+    return r, g, b
+
+
+def _vector(frame: Vector) -> Painter:
+    num_bins = frame.bins or MOST_ROWS
+    centres = (np.arange(num_bins, dtype=np.float32) + 0.5) / num_bins
+
+    def share(o_t: Array) -> Array:
+        return jnp.clip((frame.scaled(o_t) + 1) / 2, 0, 1)
+
+    def of_bins(chances: Array) -> Float[Array, "... N bins"]:
+        if frame.bins is not None:
+            return chances
+        low, high = np.array(frame.low, np.float32), np.array(frame.high, np.float32)
+        mean = (chances[..., 0] - low) / (high - low)
+        spread = jnp.maximum(chances[..., 1] / (high - low), 0.5 / num_bins)
+        return jax.nn.softmax(-0.5 * ((centres - mean[..., None]) / spread[..., None]) ** 2)
+
+    if frame.size > MOST_COLUMNS:
+        return Painter(
+            _table_shape(frame.size),
+            lambda o_t: _table(share(o_t)),
+            lambda chances: _table((of_bins(chances) * centres).sum(axis=-1)),
+        )
+    rows = min(num_bins, MOST_ROWS)
+    wide = max(1, rows // frame.size)
+    group = np.arange(num_bins)[:, None] * rows // num_bins == np.arange(rows)
+
+    def columns(p: Float[Array, "... N bins"]) -> Picture:
+        heat = jnp.flip(jnp.swapaxes(p @ group.astype(np.float32), -1, -2), axis=-2) ** BELIEF_POWER
+        return _bytes(
+            _mix(jnp.array(FLOOR, jnp.float32), np.array(ORANGE, np.float32), jnp.repeat(heat, wide, axis=-1))
+        )
+
+    def seen(o_t: Array) -> Picture:
+        at = jnp.minimum(jnp.floor(share(o_t) * num_bins), num_bins - 1).astype(jnp.int32)
+        return columns(jax.nn.one_hot(at, num_bins))
+
+    return Painter((rows, wide * frame.size), seen, lambda chances: columns(of_bins(chances)))
+
+
+def _pixels(frame: Pixels) -> Painter:
+    book = frame.patches.reshape(len(frame.patches), -1).astype(np.float32)
+    h, w, patch = frame.height // frame.patch, frame.width // frame.patch, frame.patch
+
+    def expected(chances: Array) -> Picture:
+        lead = chances.shape[:-3]
+        cut = (chances @ book).reshape(*lead, h, w, patch, patch, frame.depth)
+        return _rgb(_bytes(jnp.swapaxes(cut, -3, -4).reshape(*lead, frame.height, frame.width, frame.depth)))
+
+    return Painter((frame.height, frame.width), _rgb, expected)
+
+
+def _join(frame: Join) -> Painter:
+    painters = {name: painter_of(part) for name, part in frame.parts}
+    tall = max(painter.shape[0] for painter in painters.values())
+    scales = {name: max(1, tall // painter.shape[0]) for name, painter in painters.items()}
+
+    def in_a_row(pictures: dict[str, Picture]) -> Picture:
+        placed: list[Array] = []
+        for name, picture in pictures.items():
+            large = jnp.repeat(jnp.repeat(picture, scales[name], axis=-3), scales[name], axis=-2)
+            gap = ((0, tall - large.shape[-3]), (0, 1 if len(placed) < len(pictures) - 1 else 0), (0, 0))
+            placed.append(jnp.pad(large, (*[(0, 0)] * (large.ndim - 3), *gap)))
+        return jnp.concatenate(placed, axis=-2)
+
+    widths = [scales[name] * painter.shape[1] for name, painter in painters.items()]
+    shape = (tall, sum(widths) + len(widths) - 1)
+    legend = tuple(entry for painter in painters.values() for entry in painter.legend)
+    seen = lambda o_t: in_a_row({name: painter.seen(o_t[name]) for name, painter in painters.items()})  # noqa: E731
+    if any(painter.expected is None for painter in painters.values()):
+        return Painter(shape, seen, None, legend)
+    return Painter(shape, seen, lambda p: in_a_row({n: painters[n].expected(p[n]) for n in painters}), legend)  # type: ignore[misc]
+
+
+def _table_shape(size: int) -> tuple[int, int]:
+    across = math.ceil(math.sqrt(size))
+    return math.ceil(size / across), across
+
+
+def _table(values: Float[Array, "... N"]) -> Picture:
+    """Values from 0 to 1 as grey, in reading order."""
+    rows, across = _table_shape(values.shape[-1])
+    padded = jnp.pad(values, (*[(0, 0)] * (values.ndim - 1), (0, rows * across - values.shape[-1])))
+    return _rgb(_bytes(255 * padded.reshape(*values.shape[:-1], rows, across, 1)))
+
+
+def _rgb(picture: Array) -> Picture:
+    """Of one colour, grey; of more than three, the first three."""
+    if picture.shape[-1] >= 3:
+        return picture[..., :3]
+    return jnp.repeat(picture[..., :1], 3, axis=-1)
+
+
+def _mix(low: Any, high: Any, weight: Array) -> Array:
+    return low + weight[..., None] * (high - low)
+
+
+def _bytes(x: Array) -> Array:
+    return jnp.clip(jnp.rint(x), 0, 255).astype(jnp.uint8)
