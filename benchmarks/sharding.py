@@ -3,9 +3,9 @@
     python benchmarks/sharding.py overhead --json overhead.json          # a mesh of one device beside no mesh
     python benchmarks/sharding.py seeds --json seeds.json                # memory and speed against seeds
 
-`overhead` runs the same rounds with and without a mesh in turns, so that a disturbance meets both, and prints the median
-of the ratio of their times. `seeds` doubles the seeds until the device is full; each count is a process of its own, so
-that its peak of memory is its own.
+`overhead` runs the same rounds with and without a mesh in turns, so that a disturbance meets both, and prints the
+median of the ratio of their times. `seeds` trains more and more until the device is full; each count is a process of
+its own, so that its peak of memory is its own.
 """
 
 from __future__ import annotations
@@ -71,7 +71,14 @@ def against_seeds(args: argparse.Namespace) -> list[dict[str, Any]]:
     counts = [n * 10**i for i in range(3) for n in (1, 2, 5)]
     found = []
     for seeds in [n for n in counts if n <= args.most]:
-        words = [sys.executable, __file__, "one", "--seeds", str(seeds), "--preset", args.preset]
+        words = [
+            sys.executable,
+            __file__,
+            "one",
+            "--seeds",
+            str(seeds),
+            *(["--preset", args.preset] if args.preset else []),
+        ]
         words += ["--repeats", str(args.repeats), "--rounds", str(args.rounds)]
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode:
@@ -85,17 +92,17 @@ def against_seeds(args: argparse.Namespace) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("overhead", "seeds", "one"))
-    parser.add_argument("--preset", default=default_preset())
+    parser.add_argument("--preset", help="without it gpu where JAX finds one, else cpu")
     parser.add_argument("--seeds", type=int, help="without it the preset's")
     parser.add_argument("--most", type=int, default=MOST_SEEDS, help="of `seeds`")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=10, help="in one timing")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    config = preset(args.preset, **({} if args.seeds is None else {"seeds": args.seeds}))
-    if args.what == "seeds":
+    if args.what == "seeds":  # before JAX looks at the device, which would take its memory from the others
         found: Any = against_seeds(args)
     else:
+        config = preset(args.preset or default_preset(), **({} if args.seeds is None else {"seeds": args.seeds}))
         found = {"overhead": overhead, "one": one_count}[args.what](config, args.repeats, args.rounds)
         print(json.dumps(found))
     if args.json is not None:

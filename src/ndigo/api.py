@@ -25,6 +25,7 @@ from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation
 from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.gate import check_records
+from ndigo.gate.parts import refuse_unshared
 from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
 from ndigo.storage.agents import load_agent
@@ -112,7 +113,9 @@ def create_run(
     config = config_of_preset(preset or default_preset(), **names, **changes)
     run = Run(Path(out) if out else default_path(config), config, as_world(world), as_reward(reward))
     check_records(run.config, run.world, run.reward)
-    new_run(run.path, run.config, run.world, run.reward, None if is_beside else choose_mesh(mesh, config))
+    chosen = None if is_beside else choose_mesh(mesh, config)
+    refuse_unshared(chosen, run.config, run.world, run.reward)
+    new_run(run.path, run.config, run.world, run.reward, chosen)
     return run
 
 
@@ -130,12 +133,14 @@ def resume(
     """Continues a run from its newest good checkpoint, as if it had never stopped; on any mesh."""
     keep_compiled_programs()
     run = open_run(path, world=world, reward=reward, trust=trust)
+    chosen = choose_mesh(mesh, run.config)
+    refuse_unshared(chosen, run.config, run.world, run.reward)
     outcome = continue_run(
         RunFolder(run.path),
         run.config,
         run.world,
         run.reward,
-        mesh=choose_mesh(mesh, run.config),
+        mesh=chosen,
         minutes=minutes,
         logs=logs,
         console=Console(quiet=quiet, markup=False, emoji=False),
@@ -161,11 +166,13 @@ def resume_beside(
     keep_compiled_programs()
     runs = [open_run(path, world=world, reward=reward, trust=trust) for path in paths]
     refuse_unlike([run.config for run in runs], [str(run.path) for run in runs])
+    chosen = choose_mesh(mesh, runs[0].config, len(runs) * runs[0].config.seeds)
+    refuse_unshared(chosen, runs[0].config, runs[0].world, runs[0].reward)
     outcome = continue_runs(
         [(RunFolder(run.path), run.config) for run in runs],
         runs[0].world,
         runs[0].reward,
-        mesh=choose_mesh(mesh, runs[0].config, len(runs) * runs[0].config.seeds),
+        mesh=chosen,
         minutes=minutes,
         logs=logs,
         console=Console(quiet=quiet, markup=False, emoji=False),

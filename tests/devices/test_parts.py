@@ -15,10 +15,10 @@ from ndigo.agent import make_replay
 from ndigo.config import preset
 from ndigo.devices.parts import DATA, Parts
 from ndigo.errors import NdigoError
+from ndigo.gate.parts import refuse_unshared
 from ndigo.rewards import make_reward
 from ndigo.training.acting import make_collector
 from ndigo.training.learner import make_learner
-from ndigo.training.trainer import make_trainer
 from ndigo.training.twins import PLAIN
 
 CONFIG = preset("cpu", **{name: value for name, value in TINY.items() if name != "preset"})
@@ -94,8 +94,9 @@ def test_a_reward_that_remembers_what_it_paid_is_refused_in_parts_and_one_that_d
         after_update=lambda m, _, paid, t: m + paid.r_t.sum(),
     )
     with pytest.raises(NdigoError, match=r"^reward summing remembers what it paid, which parts of a seed cannot share"):
-        make_trainer(CONFIG, world, summing, mesh)  # type: ignore[arg-type]
-    make_trainer(CONFIG, world, make_reward("pg"), mesh)  # type: ignore[arg-type]
+        refuse_unshared(mesh, CONFIG, world, summing)  # type: ignore[arg-type]
+    refuse_unshared(mesh, CONFIG, world, make_reward("pg"))  # type: ignore[arg-type]
+    refuse_unshared(None, CONFIG, world, summing)
 
 
 class FakeMesh:
