@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +28,7 @@ REWARD = make_reward("ndigo-1")
 TWO = Parts(2)
 
 
-def over_parts(function, in_axes=0):
+def over_parts(function: Callable[..., Any], in_axes: Any = 0) -> Callable[..., Any]:
     """The function of each part, one device doing them all: `vmap` names the axis as a mesh would."""
     return jax.jit(jax.vmap(function, in_axes=in_axes, axis_name=DATA, axis_size=TWO.num))
 

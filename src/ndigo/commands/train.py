@@ -185,7 +185,8 @@ def run(args: Arguments) -> int:
         if args.world is None:
             raise NdigoError("name a world to train in (ndigo train exp1), or a run to continue (--resume RUN)")
         _load_what_the_file_names(args)
-        config = Config(**dataclasses.asdict(args.settings) | {"world": args.world})
+        changes: dict[str, Any] = dataclasses.asdict(args.settings) | {"world": args.world}
+        config = Config(**changes)
         if args.dry_run:
             _show_plan(config, args)
             return 0

@@ -64,12 +64,15 @@ def make_trainer(
     by, parts = twins(config), parts_of(mesh)
     values = varied_values(beside)
 
+    learner, actors = make_learner(config, world, reward, parts), make_collector(config, world, reward, by, parts)
+
     def made(values: Any) -> tuple[Learner, Collector]:
         """One lane's functions, in which numbers that vary between lanes are the device's."""
+        if not values:
+            return learner, actors
         own = with_values(config, values)
         return make_learner(own, world, reward, parts), make_collector(own, world, reward, by, parts)
 
-    learner, actors = make_learner(config, world, reward, parts), make_collector(config, world, reward, by, parts)
     block = actors.windows_per_round
     num_rounds = max(config.replay_steps // config.window // (block * parts.num), 1)
     replay = make_replay(capacity=num_rounds * block, frame=world.frame)
