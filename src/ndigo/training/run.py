@@ -23,6 +23,7 @@ from rich.console import Console
 
 from ndigo import __version__
 from ndigo.config import Config
+from ndigo.devices.mesh import connect
 from ndigo.devices.processes import agree, all_or_none, is_first, of_first, on_host, wait_for_all
 from ndigo.evaluation.streams import seen_names
 from ndigo.from_module import is_module
@@ -125,6 +126,7 @@ def continue_runs(
     with ExitStack() as stack:
         stack.callback(trainer.close)
         stack.enter_context(all_or_none(go_on_with(*runs)))
+        connect(mesh)
         if is_first():
             for folder, _ in runs:
                 stack.enter_context(one_writer(folder.path, warn))
