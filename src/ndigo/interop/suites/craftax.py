@@ -7,8 +7,10 @@ with each cell's ones read as a number: some 200 bytes a frame in place of 5 to 
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -20,6 +22,7 @@ from ndigo.worlds import World
 
 IDS = ("Craftax-Symbolic-v1", "Craftax-Classic-Symbolic-v1")
 NUM_MOBS = {"craftax_classic": 4, "craftax": 40}
+PIXELS = 10  # of a side of a block, as its agents see it
 NUM_BINS = 11  # of an inventory's number: it is a tenth, or the root of one, of what is held
 
 
@@ -51,6 +54,7 @@ def from_craftax(env: Any, params: Any = None, *, name: str | None = None) -> Wo
         place=lambda state: (getattr(state, "player_level", 0), state.player_position),
         events=tuple(a.name.lower() for a in sorted(achievements, key=lambda a: a.value)),
         happens=lambda state: state.achievements.astype(bool),
+        draw=lambda state: _renderer(type(env).__module__.split(".")[1])(state),
     )
 
 
@@ -83,6 +87,13 @@ def craftax_frame(env: Any, params: Any) -> tuple[Frame, Any]:
 
 def _constants(env: Any) -> Any:
     return importlib.import_module(f"craftax.{type(env).__module__.split('.')[1]}.constants")
+
+
+@cache
+def _renderer(game: str) -> Any:
+    """Craftax's own picture, by the textures that its pixel agents see."""
+    render = importlib.import_module(f"craftax.{game}.renderer").render_craftax_pixels
+    return jax.jit(lambda state: render(state, PIXELS))
 
 
 def by_name(craftax: Any, id_: str) -> World:
