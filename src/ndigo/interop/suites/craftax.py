@@ -92,8 +92,7 @@ def _constants(env: Any) -> Any:
 @cache
 def _renderer(game: str) -> Any:
     """Craftax's own picture, by the textures that its pixel agents see."""
-    render = importlib.import_module(f"craftax.{game}.renderer").render_craftax_pixels
-    return jax.jit(lambda state: render(state, PIXELS))
+    return jax.jit(importlib.import_module(f"craftax.{game}.renderer").make_craftax_pixel_renderer(PIXELS))
 
 
 def by_name(craftax: Any, id_: str) -> World:
