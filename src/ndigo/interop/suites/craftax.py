@@ -22,7 +22,6 @@ from ndigo.worlds import World
 
 IDS = ("Craftax-Symbolic-v1", "Craftax-Classic-Symbolic-v1")
 NUM_MOBS = {"craftax_classic": 4, "craftax": 40}
-PIXELS = 10  # of a side of a block, as its agents see it
 NUM_BINS = 11  # of an inventory's number: it is a tenth, or the root of one, of what is held
 
 
@@ -92,7 +91,8 @@ def _constants(env: Any) -> Any:
 @cache
 def _renderer(game: str) -> Any:
     """Craftax's own picture, by the textures that its pixel agents see."""
-    return jax.jit(importlib.import_module(f"craftax.{game}.renderer").make_craftax_pixel_renderer(PIXELS))
+    constants, renderer = (importlib.import_module(f"craftax.{game}.{name}") for name in ("constants", "renderer"))
+    return jax.jit(renderer.make_craftax_pixel_renderer(constants.BLOCK_PIXEL_SIZE_AGENT))
 
 
 def by_name(craftax: Any, id_: str) -> World:
