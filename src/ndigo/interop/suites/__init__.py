@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 
-from ndigo.errors import NdigoError, unknown_name
+from ndigo.errors import NdigoError, running, unknown_name
 from ndigo.interop.suites.craftax import from_craftax
 from ndigo.interop.suites.gymnax import from_gymnax
 from ndigo.interop.suites.navix import from_navix
@@ -27,7 +27,8 @@ def suite_world(name: str) -> World:
         package = importlib.import_module(suite)
     except ImportError as error:
         raise NdigoError(f"world {name}: {suite} is not installed ({error}): pip install 'ndigo[{suite}]'") from None
-    return importlib.import_module(f"{__name__}.{suite}").by_name(package, id_)
+    with running(f"world {name}: {suite}"):  # one that loads its data from elsewhere, say
+        return importlib.import_module(f"{__name__}.{suite}").by_name(package, id_)
 
 
 __all__ = ["MARK", "SUITES", "from_craftax", "from_gymnax", "from_navix", "from_xminigrid", "suite_world"]
