@@ -10,13 +10,10 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 # How long `make discover` trains.
 MINUTES ?= 5
 
-# What `make view` shows.
-AGENTS ?= results/agents/exp1-ndigo-4.safetensors results/agents/exp1-pe.safetensors
-
 .PHONY: help view discover test faults peers docs lint lock clean
 
 help:
-	@echo 'make view       watch trained agents on a local page'
+	@echo 'make view       watch our agents on a page of your browser: NDIGO beside prediction error'
 	@echo 'make discover   train an agent in Experiment 1 for MINUTES=5, and compare it with Random and the paper'
 	@echo 'make test       linters, types and tests'
 	@echo 'make faults     kills, flipped bits and fuzzers in full, with their figures (docs/reliability.md)'
@@ -26,7 +23,7 @@ help:
 	@echo 'make clean      remove the virtual environments and the linters'\'' and tests'\'' caches'
 
 view: .venv/ready
-	$(BIN)/ndigo view $(AGENTS)
+	$(BIN)/ndigo view
 
 discover: .venv/ready
 	$(BIN)/ndigo discover --minutes $(MINUTES)

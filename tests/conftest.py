@@ -9,7 +9,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -45,8 +45,10 @@ def traced_once() -> Iterator[None]:
 
     shared = functools.cache(trainer.make_trainer)
 
-    def make_trainer(config: ndigo.Config, world: ndigo.World, reward: ndigo.IntrinsicReward) -> trainer.Trainer:
-        return shared(dataclasses.replace(config, world="", reward=""), world, reward)
+    def make_trainer(
+        config: ndigo.Config, world: ndigo.World, reward: ndigo.IntrinsicReward, *more: Any
+    ) -> trainer.Trainer:
+        return shared(dataclasses.replace(config, world="", reward=""), world, reward, *more)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "make_trainer", make_trainer)

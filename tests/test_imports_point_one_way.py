@@ -14,7 +14,7 @@ BASE = {"types", "config", "networks", "errors", "from_module", "palette", "fram
 SIBLINGS = {"worlds", "model", "rewards", "agent"}  # do not import each other
 CORE = BASE | SIBLINGS | {"agents", "evaluation", "oracle", "training"}  # what is read to understand the method
 LOOKED_AT = BASE | SIBLINGS | {"agents", "evaluation", "oracle", "storage"}
-TRAINED = LOOKED_AT | {"watching", "training", "fast"}
+TRAINED = LOOKED_AT | {"watching", "training", "fast", "devices"}
 
 # Each part of the package (a folder or a file beside it) and the parts it may import.
 MAY_IMPORT: dict[str, set[str]] = {
@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "watching": LOOKED_AT | {"report"},
     "audit": LOOKED_AT | {"report"},
     "fast": BASE | SIBLINGS | {"evaluation", "storage"},
+    "devices": BASE | {"agent", "storage"},
     "training": TRAINED,
     "bench": TRAINED,
     "paper": TRAINED | {"interop", "report"},
@@ -34,7 +35,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "curiosity": BASE | {"model", "rewards", "training", "storage"},
     "viewer": LOOKED_AT | {"terminal", "report", "watching"},
     "gate": TRAINED,
-    "api": TRAINED | {"paper", "gate"},
+    "notebook": LOOKED_AT | {"report", "watching", "viewer"},
+    "api": TRAINED | {"paper", "gate", "notebook", "report"},
     "scale": BASE | {"storage", "paper", "api", "fast"},
     "commands": TRAINED
     | {"bench", "gate", "paper", "audit", "interop", "report", "viewer", "api", "scale", "terminal"},

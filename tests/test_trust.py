@@ -159,7 +159,7 @@ def test_the_process_of_a_row_imports_nothing_from_the_working_folder(tmp_path, 
         (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name} of the working folder')")
     monkeypatch.chdir(tmp_path)
     row = Row("row", ndigo.Config(world="nowhere"), tmp_path / "row")
-    assert local._start(row, {}).wait(timeout=200) == 2
+    assert local._start([row], {}).wait(timeout=200) == 2
     assert (row.path / local.LOG).read_text().startswith("ndigo: unknown world or experiment 'nowhere'")
 
 

@@ -18,27 +18,32 @@ import jax
 from rich.console import Console
 
 from ndigo.agents.agent import Agent
-from ndigo.config import Config, check_minutes
+from ndigo.config import Config, check_minutes, refuse_unlike
 from ndigo.config import preset as config_of_preset
+from ndigo.devices.mesh import choose_mesh
 from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation
 from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.gate import check_records
+from ndigo.notebook.cards import card, latest, run_line
+from ndigo.notebook.plot import Plot
+from ndigo.notebook.rows import dataframe, metric_rows
 from ndigo.paper.experiments import EXPERIMENTS, find_world
+from ndigo.report.curves import curves_figure
 from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
 from ndigo.storage.agents import load_agent
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.logs import refuse_missing_logs
-from ndigo.training.run import Outcome, continue_run, new_run
+from ndigo.training.run import Outcome, continue_run, continue_runs, new_run
 from ndigo.training.trained import Trained, from_file, from_run
 from ndigo.worlds import World
 
 LONGEST_NAME = 100  # of a part of a path; file systems end at 255 bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
-    """A run on disk."""
+    """A run on disk; a notebook shows it as a small table."""
 
     path: Path
     config: Config
@@ -62,6 +67,35 @@ class Run:
         """Visits, first visits, frequencies and discovery loss of greedy episodes, each [S, episodes, N]."""
         return self.trained().evaluate(episodes, seed)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """The metrics as flat rows, one per line and seed: `step`, `seed`, `reward`, `visits fixed`, ..."""
+        return metric_rows(self.metrics(), RunFolder(self.path).settings()["world"])
+
+    def dataframe(self) -> Any:
+        """The same as a `pandas.DataFrame`."""
+        return dataframe(self.rows())
+
+    def plot(self) -> Plot:
+        """Learning curves: discovery loss, visits, and the reward by channel."""
+        if not self.metrics():
+            raise NdigoError(f"{self.path} has no metrics to plot yet")
+        return Plot(curves_figure([RunFolder(self.path)], self.world.grid))
+
+    def __repr__(self) -> str:
+        return run_line(self.path, self.config, self._step)
+
+    def _repr_html_(self) -> str:
+        lines, world = self.metrics(), RunFolder(self.path).settings()["world"]
+        seconds = {"trained for": f"{lines[-1]['seconds'] / 60:.1f} minutes"} if lines else {}
+        config, step = self.config, f"{self._step:,} of {self.config.learner_steps:,}"
+        about = {"world": config.world, "reward": config.reward, "seeds": str(config.seeds), "learner steps": step}
+        return card(str(self.path), about | seconds | latest(lines, world))
+
+    @property
+    def _step(self) -> int:
+        lines = self.metrics()
+        return lines[-1]["step"] if lines else 0
+
     def export_agent(self, path: str | Path, seed: int = 0) -> Path:
         """Writes one seed's agent to a single small file that `load` reads."""
         return self.trained().export(path, seed)
@@ -75,6 +109,7 @@ def train(
     minutes: float | None = None,
     out: str | Path | None = None,
     logs: Sequence[str] = (),
+    mesh: str | None = None,
     quiet: bool = False,
     **changes: Any,
 ) -> Run:
@@ -83,10 +118,11 @@ def train(
     A world or reward is a name, MODULE:NAME, or a record of your own; a run made from records is opened
     again by handing over the same records. Without a `preset` it is `gpu` where JAX finds one, else `cpu`.
     Ctrl-C finishes the chunk and saves: look at `run.outcome`, continue with `resume(run.path)`.
+    Seeds are dealt out to all devices; `mesh="seeds=4,data=2"` says how (docs/scale.md).
     """
     check_minutes(minutes)
-    run = create_run(world, reward, preset=preset, out=out, logs=logs, **changes)
-    return resume(run.path, world=run.world, reward=run.reward, minutes=minutes, logs=logs, quiet=quiet)
+    run = create_run(world, reward, preset=preset, out=out, logs=logs, mesh=mesh, **changes)
+    return resume(run.path, world=run.world, reward=run.reward, minutes=minutes, logs=logs, mesh=mesh, quiet=quiet)
 
 
 def create_run(
@@ -96,15 +132,20 @@ def create_run(
     preset: str | None = None,
     out: str | Path | None = None,
     logs: Sequence[str] = (),
+    mesh: str | None = None,
+    is_beside: bool = False,
     **changes: Any,
 ) -> Run:
-    """A run on disk that has not begun; what cannot be trained is an error here, and leaves no folder."""
+    """A run on disk that has not begun; what cannot be trained is an error here, and leaves no folder.
+
+    `is_beside`: it will train beside others, and the mesh is theirs together (`resume_beside`).
+    """
     refuse_missing_logs(logs)
     names = {"world": name_of(world), "reward": name_of(reward)}
     config = config_of_preset(preset or default_preset(), **names, **changes)
     run = Run(Path(out) if out else default_path(config), config, as_world(world), as_reward(reward))
     check_records(run.config, run.world, run.reward)
-    new_run(run.path, run.config, run.world, run.reward)
+    new_run(run.path, run.config, run.world, run.reward, None if is_beside else choose_mesh(mesh, config))
     return run
 
 
@@ -116,9 +157,10 @@ def resume(
     trust: Collection[str] = (),
     minutes: float | None = None,
     logs: Sequence[str] = (),
+    mesh: str | None = None,
     quiet: bool = False,
 ) -> Run:
-    """Continues a run from its newest good checkpoint, as if it had never stopped."""
+    """Continues a run from its newest good checkpoint, as if it had never stopped; on any mesh."""
     keep_compiled_programs()
     run = open_run(path, world=world, reward=reward, trust=trust)
     outcome = continue_run(
@@ -126,11 +168,42 @@ def resume(
         run.config,
         run.world,
         run.reward,
+        mesh=choose_mesh(mesh, run.config),
         minutes=minutes,
         logs=logs,
         console=Console(quiet=quiet, markup=False, emoji=False),
     )
     return dataclasses.replace(run, outcome=outcome)
+
+
+def resume_beside(
+    paths: Sequence[str | Path],
+    *,
+    world: World | None = None,
+    reward: IntrinsicReward | None = None,
+    trust: Collection[str] = (),
+    minutes: float | None = None,
+    logs: Sequence[str] = (),
+    mesh: str | None = None,
+    quiet: bool = False,
+) -> list[Run]:
+    """Continues runs side by side in one program; they differ in rates, epsilons, gamma or lambda, and in nothing else.
+
+    Each stays a run of its own: another sitting may continue one of them alone.
+    """
+    keep_compiled_programs()
+    runs = [open_run(path, world=world, reward=reward, trust=trust) for path in paths]
+    refuse_unlike([run.config for run in runs], [str(run.path) for run in runs])
+    outcome = continue_runs(
+        [(RunFolder(run.path), run.config) for run in runs],
+        runs[0].world,
+        runs[0].reward,
+        mesh=choose_mesh(mesh, runs[0].config, len(runs) * runs[0].config.seeds),
+        minutes=minutes,
+        logs=logs,
+        console=Console(quiet=quiet, markup=False, emoji=False),
+    )
+    return [dataclasses.replace(run, outcome=outcome) for run in runs]
 
 
 def open_run(

@@ -6,9 +6,14 @@ open or that our study changed (`studies/`); `PRESETS["paper"]` puts all of the 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from ndigo.errors import NdigoError, unknown_name
 
@@ -198,6 +203,49 @@ PRESETS: dict[str, Config] = {
         rounds_per_chunk=2,
     ),
 }
+
+
+# Numbers that a compiled program can take as they come: settings that differ in nothing else train side by side.
+VARIED = (
+    *("model_rate", "agent_rate", "probe_rate", "last_rate", "last_model_rate"),
+    *("gamma", "lambda_", "first_epsilon", "last_epsilon"),
+)
+
+
+def varied_values(beside: Sequence[Config]) -> dict[str, np.ndarray]:
+    """What differs between settings that train side by side, by lane: setting after setting, each with its seeds."""
+    resolved = [
+        dataclasses.replace(c, last_model_rate=c.last_rate if c.last_model_rate is None else c.last_model_rate)
+        for c in beside
+    ]
+    named = {name: [getattr(config, name) for config in resolved] for name in VARIED}
+    return {
+        name: np.repeat(np.asarray(values, np.float32), beside[0].seeds)
+        for name, values in named.items()
+        if len(set(values)) > 1
+    }
+
+
+def refuse_unlike(beside: Sequence[Config], names: Sequence[str]) -> None:
+    """An error for settings that no one program can train side by side."""
+    for config, name in zip(beside, names, strict=True):
+        for field in dataclasses.fields(Config):
+            values = getattr(beside[0], field.name), getattr(config, field.name)
+            if field.name not in VARIED and values[0] != values[1]:
+                raise NdigoError(
+                    f"{names[0]} and {name} cannot train side by side: {field.name} is {values[0]} and {values[1]}; "
+                    f"what may differ: {', '.join(name.strip('_') for name in VARIED)}"
+                )
+
+
+def with_values(config: Config, values: Mapping[str, Any]) -> Config:
+    """The settings with numbers that only the device knows; the host has checked them."""
+    if not values:
+        return config
+    own = copy.copy(config)
+    for name, value in values.items():
+        object.__setattr__(own, name, value)
+    return own
 
 
 def check_minutes(minutes: float | None) -> None:

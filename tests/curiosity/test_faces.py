@@ -9,11 +9,11 @@ import gymnasium
 import jax
 import numpy as np
 import pytest
+from counter_env import FRAME, Counter, expected
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from probe_worlds import two_arms
 from stream_of_episodes import Played, paid_by_windows
 
-from ndigo import frames
 from ndigo.config import preset
 from ndigo.curiosity import make_curiosity
 from ndigo.curiosity.gymnasium import CuriousVectorEnv
@@ -34,39 +34,6 @@ CONFIG = preset(
     batch=4,
     updates_per_round=2,
 )
-NUM_BITS = 5
-FRAME = frames.bits([f"bit{i}" for i in range(NUM_BITS)], 1)
-LONGEST = 9
-
-
-def shown(step: int, action: int) -> np.ndarray:
-    """The step in four bits, and the action that led there."""
-    return np.array([*((step >> np.arange(4)) & 1), action], np.uint8).reshape(1, 1, NUM_BITS)
-
-
-class Counter(gymnasium.Env):
-    """Shows its step and last action, pays its step, and ends after `length` steps, one more each time."""
-
-    observation_space = gymnasium.spaces.Box(0, 1, (1, 1, NUM_BITS), np.uint8)
-    action_space = gymnasium.spaces.Discrete(2)
-
-    def __init__(self, length: int):
-        self.length = length - 1
-
-    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[np.ndarray, dict]:
-        self.length, self.t = self.length + 1, 0
-        return shown(0, 0), {}
-
-    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict]:
-        self.t += 1
-        return shown(self.t, int(action)), float(self.t), self.t == self.length, False, {}
-
-
-def expected(params: Any, reward: Any, episodes: list[list[int]]) -> np.ndarray:
-    """What episodes with these actions pay, [E, LONGEST]."""
-    a_t = np.array([actions + [0] * (LONGEST - len(actions)) for actions in episodes])
-    o_t = np.stack([np.stack([shown(0, 0), *(shown(t + 1, a) for t, a in enumerate(row))]) for row in a_t])
-    return paid_by_windows(params, reward, Played(o_t, a_t))
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=lambda mode: mode.value)

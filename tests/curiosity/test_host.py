@@ -120,7 +120,7 @@ def test_a_save_goes_on_bit_for_bit_and_a_damaged_one_is_named(rolled, tmp_path)
         r"belief_size 16, expected 32": (dataclasses.replace(CONFIG, belief_size=32), WORLD.frame, N),
     }
     for message, (config, frame, num_envs) in others.items():
-        other = saving.settings(make_curiosity("ndigo-1", frame, WORLD.num_actions, config), num_envs, None, 0.99)
+        other = saving.settings(make_curiosity("ndigo-1", frame, WORLD.num_actions, config), num_envs, None)
         with pytest.raises(NdigoError, match=f"was saved with {message}"):
             saving.load(tmp_path, other, like=None, frame=frame)
     shutil.rmtree(tmp_path)

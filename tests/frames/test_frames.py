@@ -58,6 +58,22 @@ def test_each_of_a_batch_is_read_on_its_own(name):
         np.testing.assert_array_equal(frame.pack(one(o, i)), frame.pack(o)[i])
 
 
+def test_tiles_that_a_sure_model_holds_impossible_still_cost_finite_nats():
+    """Logits hundreds of nats apart: the sum over layers is the loop's, no layer is below 0, gradients are finite."""
+    frame, likelihood = TILES, TILES.likelihood()
+    o = draw(frame, np.random.default_rng(0), 8)
+    logits = 100 * jax.random.normal(jax.random.key(0), (8, likelihood.num_outputs))
+    found, slope = jax.jit(jax.value_and_grad(lambda x: likelihood.nats(x, likelihood.target(o)).sum()))(logits)
+    by_layer = np.asarray(likelihood.nats(logits, likelihood.target(o)))
+    by_hand = [nats_by_hand(frame, np.asarray(logits[i]), one(o, i)) for i in range(8)]
+    np.testing.assert_allclose(by_layer.sum(-1), np.sum(by_hand, axis=-1), rtol=1e-5)
+    assert float(found) == pytest.approx(np.sum(by_hand), rel=1e-5)
+    assert (by_layer >= 0).all()
+    rows = np.asarray(slope).reshape(8, frame.num_cells, frame.num_classes)
+    np.testing.assert_allclose(rows.sum(-1), 0, atol=1e-4)
+    assert (np.abs(rows) <= 1 + 1e-5).all()
+
+
 def assert_kept(frame: Frame, o) -> None:
     back = frame.unpack(frame.pack(jax.tree.map(jnp.asarray, o)))
     assert jax.tree.structure(back) == jax.tree.structure(o)

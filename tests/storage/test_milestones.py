@@ -43,3 +43,9 @@ def test_a_milestone_under_another_steps_name_is_refused(tmp_path):
     milestones.path_of(tmp_path, 100).rename(milestones.path_of(tmp_path, 200))
     with pytest.raises(NdigoError, match=r"step_200.safetensors is not what its name says: it is of step 100"):
         milestones.load(tmp_path, 200)
+
+
+def test_a_milestone_that_cannot_be_written_is_left_out(tmp_path):
+    (tmp_path / "milestones").write_text("in the way")
+    keep(tmp_path, 100)
+    assert milestones.steps(tmp_path) == []

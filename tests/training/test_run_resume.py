@@ -70,13 +70,13 @@ def test_ctrl_c_ends_the_chunk_saves_and_says_how_to_continue(finished, tmp_path
 
 SAY_WHEN_WAITING = """
 import time, types
-from ndigo.training import trainer
+from ndigo.training import signals
 
 def sleep(seconds):
     print("waiting", flush=True)
     time.sleep(seconds)
 
-trainer.time = types.SimpleNamespace(sleep=sleep)
+signals.time = types.SimpleNamespace(sleep=sleep)
 """
 
 

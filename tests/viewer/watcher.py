@@ -37,7 +37,7 @@ class Watcher:
 
     def ready(self) -> Watcher:
         """Once an episode is shown."""
-        self.page.wait_for_selector(".ndigo[data-t]:not([aria-busy]) .numbers td", timeout=1000 * PATIENCE)
+        self.page.wait_for_selector(".ndigo[data-t]:not([aria-busy]) .numbers .total", timeout=1000 * PATIENCE)
         return self
 
     @property

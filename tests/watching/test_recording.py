@@ -10,14 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from custom_world import world as three_doors
 
 from ndigo.agents.agent import Params
-from ndigo.errors import NdigoError
 from ndigo.fast.twins import FAST
+from ndigo.oracle import knowledge, make_filter
 from ndigo.rewards import make_reward
+from ndigo.watching.appearance import appearance_of
 from ndigo.watching.recording import episode_arrays, episode_key, meta, record
-from ndigo.watching.session import Session
 
 H = 4
 
@@ -116,7 +115,7 @@ def test_every_kind_of_reward_fills_the_same_record(name, shipped, recorded):
     own = jax.eval_shape(reward.init, jax.random.key(0), model)
     other = dataclasses.replace(shipped, params=Params(model, own, params.agent, params.probe), reward=reward)
     assert meta(other)["num_ahead"] == (0 if name == "icm" else 10)
-    run = partial(episode_arrays, other.world, reward, other.joined)
+    run = partial(episode_arrays, other.world, reward, other.joined, appearance_of(other))
     for field, array in jax.eval_shape(run, other.params, episode_key(0, 0)).items():
         expected = getattr(recorded, field)[0]
         assert array.dtype == expected.dtype
@@ -129,9 +128,12 @@ def test_an_agent_that_learned_no_policy_walks_as_it_did_in_training(shipped):
     np.testing.assert_array_equal(record(walker, [episode_key(0, 0)]).a[0, :-1], run(episode_key(0, 0)).a_t)
 
 
-def test_a_world_without_truth_or_map_is_refused_in_one_line(shipped):
-    with pytest.raises(NdigoError, match="'three_doors' does not tell where its objects are"):
-        record(dataclasses.replace(shipped, world=three_doors), [])
-    unmapped = dataclasses.replace(shipped.world, grid=None)
-    with pytest.raises(NdigoError, match="has no map to draw its episodes on"):
-        Session(dataclasses.replace(shipped, world=unmapped), episode_key(0, 0))
+def test_the_exact_belief_is_the_filters_along_the_episode(shipped, recorded):
+    """-ln of it at the true cell is the oracle's own discovery loss, and it never rules the truth out."""
+    episode = recorded.o[0], recorded.a[0, :-1].astype(int), recorded.objects[0].astype(int)
+    o_t, a_t, objects = map(jnp.asarray, episode)
+    floor = knowledge(make_filter(shipped.world), a_t, o_t, objects).discovery_loss
+    t, n = np.ogrid[:401, :2]
+    p = recorded.exact[0][t, n, recorded.objects[0, ..., 0], recorded.objects[0, ..., 1]].astype(float)
+    np.testing.assert_allclose(-np.log(p), floor, atol=2e-3)
+    np.testing.assert_allclose(recorded.exact[0].astype(float).sum(axis=(-2, -1)), 1, atol=2e-3)

@@ -6,6 +6,7 @@ the agent was trained in: so an agent has one answer.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -60,7 +61,7 @@ class AgentState(eqx.Module):
     memory: Any  # the policy's
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Agent:
     """One seed's networks in a world. The belief runs beside the policy and never steers it.
 
@@ -76,6 +77,17 @@ class Agent:
     config: Config
     joined: Joined = as_it_is
     about: dict[str, Any] = field(default_factory=dict)  # label, world, reward, seed, learner_step: for whoever looks
+
+    def __repr__(self) -> str:
+        about = self.about
+        step = about.get("learner_step")
+        after = f", {step:,} learner steps" if step else ""
+        return f"Agent({about.get('label', self.reward.name)} in {about.get('world', self.world.name)}{after})"
+
+    def play(self, episode: int = 0, **options: Any) -> Any:
+        """Plays episodes in a notebook's cell (`ndigo.notebook.player.play`): `episodes`, `seed`, `height`."""
+        # By name: an agent needs no page, and whoever wants one has it.
+        return importlib.import_module("ndigo.notebook.player").play(self, episode, **options)
 
     @cached_property
     def networks(self) -> Params:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,8 +24,9 @@ from ndigo.paper.tables import compared_with_paper
 from ndigo.report.curves import draw_curves
 from ndigo.report.tables import Line, line_of
 from ndigo.storage.run_folder import RunFolder
-from ndigo.terminal.console import plain_console
+from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import within
+from ndigo.terminal.working import working
 
 REWARD = "ndigo-4"
 
@@ -59,9 +58,14 @@ def run(args: Arguments) -> None:
     within("--seed", args.seed, 0, 2**32 - 1)
     check_minutes(args.minutes)
     experiment, console = find_experiment(args.experiment), plain_console(quiet=args.json)
-    say: Callable[[str], None] = (lambda text: None) if args.json else partial(print, flush=True)
+
+    def say(text: str) -> None:
+        if not args.json:
+            print(fitted(text), flush=True)
+
     say(f"{experiment.name}: {experiment.title}. {experiment.question}")
-    walker = walker_line(args)
+    with working("a random walker (compiling first)"):
+        walker = walker_line(args)
     told: dict[str, Any] = {"experiment": experiment.name, "reward": REWARD, "random walker": walker.as_dict()}
     shipped = args.agents / f"{experiment.name}-{REWARD}.safetensors"
     if shipped.exists():
@@ -72,7 +76,8 @@ def run(args: Arguments) -> None:
         say(f"{shipped}, {basis(trained, args.episodes)}\n\n{conclusion(lines[1], experiment, 'The shipped agent')}\n")
         console.print(compared_with_paper(lines, experiment, references=False))
         say(f"That took {time.monotonic() - began:.0f} s. Now one is trained here, from scratch.")
-    begun = create_run(experiment.name, REWARD, preset=args.preset, seed=args.seed, out=args.out)
+    with working("preparing a run"):
+        begun = create_run(experiment.name, REWARD, preset=args.preset, seed=args.seed, out=args.out)
     how = f"for {args.minutes:g} min with the preset {args.preset}, in {begun.path} (Ctrl-C ends it sooner)"
     say(f"{REWARD} learns {how}")
     run = resume(begun.path, minutes=args.minutes, quiet=args.json)

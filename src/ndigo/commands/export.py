@@ -13,8 +13,7 @@ from ndigo.errors import NdigoError
 from ndigo.storage.episodes import Episodes, load_episodes, save_episodes, some_episodes
 from ndigo.terminal.options import Trust, within
 from ndigo.terminal.working import working
-from ndigo.watching.film import Film
-from ndigo.watching.movies import find_ffmpeg, write_gif, write_video
+from ndigo.watching.movies import film_of, find_ffmpeg, write_gif, write_video
 from ndigo.watching.recording import record_numbered
 from ndigo.watching.snapshots import check_figure, check_steps, write_snapshots
 
@@ -76,7 +75,7 @@ def run(args: Arguments) -> None:
         (args.video, write_video, VIDEO_SCALE, args.fps or 20),
     ):
         if path is not None:
-            film = Film(episodes, 0, scale=scale, until=args.until)
+            film = film_of(episodes, 0, scale=scale, until=args.until)
             with working(path.name, len(film)) as advance:
                 write(path, film, fps, advance)
             _say(path, f"{_count(len(film), 'frame')}, {film.size[0]} x {film.size[1]}")

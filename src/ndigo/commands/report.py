@@ -102,7 +102,9 @@ def _report_runs(args: Arguments) -> None:
         grids[world] = None if experiment is None else experiment.world.grid
         console.print(compared_with_paper(lines, experiment))
         name = "curves" if len(by_world) == 1 else f"curves-{file_name(world)}"
-        print(f"curves: {_told(draw_curves(folders, out / name, grids[world], args.formats))}")
+        with working("drawing curves"):
+            drawn = draw_curves(folders, out / name, grids[world], args.formats)
+        print(f"curves: {_told(drawn)}")
         printed = (lambda *_: "") if experiment is None else experiment.printed.text
         sheets.append(sheet_of(_title(world), lines, printed))
     if args.html is not None:

@@ -16,18 +16,32 @@ import tyro
 from rich import box
 from rich.table import Table
 
-from ndigo.api import Run, as_reward, as_world, create_run, default_preset, open_run, resume
+from ndigo.api import (
+    Run,
+    as_reward,
+    as_world,
+    create_run,
+    default_path,
+    default_preset,
+    open_run,
+    resume,
+    resume_beside,
+)
 from ndigo.config import PRESETS, Config, check_minutes
+from ndigo.devices.mesh import choose_mesh
+from ndigo.devices.processes import is_first, join
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.from_module import is_module
 from ndigo.gate import check_records
 from ndigo.paper.experiments import find_world
 from ndigo.rewards import make_reward
 from ndigo.scale.settings_file import is_run, read_settings
+from ndigo.scale.vary import runs_in, varied
+from ndigo.storage.run_folder import RunFolder
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust
 from ndigo.terminal.working import working
 from ndigo.training.cost import num_bytes
+from ndigo.training.run import go_on_with
 from ndigo.training.trainer import make_trainer
 
 
@@ -62,6 +76,18 @@ class Arguments:
     """Print the settings and sizes, and train nothing."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """With --dry-run: print them as JSON, and nothing else."""
+    mesh: Annotated[str | None, tyro.conf.arg(metavar="seeds=N,data=M")] = None
+    """Devices to deal the seeds out to, and parts to split each seed into; without it all that divide the seeds."""
+    vary: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=V,V,...")] = ()
+    """Train these values of a rate, epsilon, gamma or lambda side by side, a run each; may be given again."""
+    distributed: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """This is one of several processes that train the run; Slurm, Open MPI or Kubernetes says which."""
+    coordinator: Annotated[str | None, tyro.conf.arg(metavar="HOST:PORT")] = None
+    """The same without a scheduler: where the first process listens, ..."""
+    processes: int | None = None
+    """... how many processes there are, ..."""
+    process: int | None = None
+    """... and which of them, from 0, this one is."""
     trust: Trust = ()
     """Run this module of yours where a resumed run, or the file of --config, names MODULE:NAME of it; may be given
     again."""
@@ -69,7 +95,7 @@ class Arguments:
     """Every field of `ndigo.Config`, with the preset's value."""
 
 
-EVERYDAY = "preset reward minutes learner_steps seeds seed out resume config log dry_run json trust"
+EVERYDAY = "preset reward minutes learner_steps seeds seed out resume config vary log dry_run json trust"
 GROUPS = {
     "everyday": EVERYDAY.split(),
     "the model": [
@@ -103,12 +129,17 @@ GROUPS = {
         "plain",
     ],
     "acting and replay": ["actors", "first_epsilon", "last_epsilon", "longest_stretch", "round_steps", "replay_steps"],
+    "devices and processes": ["mesh", "distributed", "coordinator", "processes", "process"],
     "rhythm": ["updates_per_round", "rounds_per_chunk", "chunks_per_evaluation", "evaluation_episodes"],
 }
 
 
 def defaults(words: Sequence[str]) -> Arguments:
-    """The defaults of the preset and the file that the words name, so that --help shows them."""
+    """The defaults of the preset and the file that the words name, so that --help shows them.
+
+    To ask JAX what it finds here ends the time in which a process can join others.
+    """
+    _join_others(words)
     name, file = _named(words, "--preset"), _named(words, "--config")
     if name is not None and name not in PRESETS:
         raise unknown_name("preset", name, PRESETS)
@@ -123,6 +154,21 @@ def defaults(words: Sequence[str]) -> Arguments:
     except NdigoError as error:
         raise NdigoError(f"{file}: {error}") from None
     return Arguments(read.settings.get("world"), name, settings=settings)
+
+
+def _join_others(words: Sequence[str]) -> None:
+    coordinator, *numbers = (_named(words, option) for option in ("--coordinator", "--processes", "--process"))
+    is_told = coordinator is not None or numbers != [None, None]
+    if (not is_told and "--distributed" not in words) or {"-h", "--help", "--help-all"} & {*words}:
+        return
+    if is_told and "--distributed" in words:
+        raise NdigoError("--distributed asks the scheduler, --coordinator tells: leave out one of the two")
+    for option, number in zip(("--processes", "--process"), numbers, strict=True):
+        if number is not None and not number.isdecimal():
+            raise NdigoError(f"{option} {number}: must be a whole number")
+    if _named(words, "--out") is None and _named(words, "--resume") is None:
+        raise NdigoError("several processes train one run in one folder: name it with --out, or --resume")
+    join(coordinator, *(None if number is None else int(number) for number in numbers))
 
 
 def _named(words: Sequence[str], option: str) -> str | None:
@@ -143,27 +189,53 @@ def run(args: Arguments) -> int:
     logs = [name for name in args.log.split(",") if name]
     if args.resume is not None:
         _refuse_changes(args)
-        begun = open_run(args.resume, trust=args.trust)
-        print(fitted(_opening(begun.config, f"continued in {begun.path}")))
+        paths = runs_in(args.resume)
+        begun = [open_run(path, trust=args.trust) for path in paths]
+        how = f"continued in {args.resume}"
     else:
         if args.world is None:
             raise NdigoError("name a world to train in (ndigo train exp1), or a run to continue (--resume RUN)")
-        preset = args.preset or default_preset()
         _load_what_the_file_names(args)
-        changes: dict[str, Any] = dataclasses.asdict(args.settings) | {"world": args.world}
+        settings: dict[str, Any] = dataclasses.asdict(args.settings) | {"world": args.world}
+        config = Config(**settings)
         if args.dry_run:
-            config = Config(**changes)
-            sizes = _sizes(config)
-            if args.json:
-                print(json.dumps({"settings": dataclasses.asdict(config), "sizes": sizes}, indent=1))
-            else:
-                print(fitted(_opening(config, _basis(args))))
-                plain_console().print(_table(config, sizes))
+            _show_plan(config, args)
             return 0
         with working("trying the world and the reward"):
-            begun = create_run(**changes, preset=preset, out=args.out, logs=logs)
-        print(fitted(_opening(begun.config, f"{_basis(args)}, in {begun.path}")), flush=True)
-    return _closing(resume(begun.path, world=begun.world, reward=begun.reward, minutes=args.minutes, logs=logs))
+            begun = _begin(config, args, logs)
+        how = f"{_basis(args)}, in {begun[0].path if len(begun) == 1 else begun[0].path.parent}"
+    if is_first():
+        print(fitted(_opening([run.config for run in begun], how, args.mesh)), flush=True)
+    sitting: dict[str, Any] = {"minutes": args.minutes, "logs": logs, "mesh": args.mesh}
+    sitting |= {"world": begun[0].world, "reward": begun[0].reward}
+    if len(begun) > 1:
+        return _closing(resume_beside([run.path for run in begun], **sitting))
+    return _closing([resume(begun[0].path, **sitting)])
+
+
+def _begin(config: Config, args: Arguments, logs: Sequence[str]) -> list[Run]:
+    """The run, or one for each setting that is varied, on disk."""
+    preset = args.preset or default_preset()
+    if not args.vary:
+        choose_mesh(args.mesh, config)
+        return [create_run(**dataclasses.asdict(config), preset=preset, out=args.out, logs=logs, mesh=args.mesh)]
+    beside = varied(args.vary, config)
+    choose_mesh(args.mesh, config, len(beside) * config.seeds)
+    out = args.out or default_path(config)
+    for name in beside:
+        RunFolder.refuse_taken(out / name)
+    about: dict[str, Any] = {"preset": preset, "logs": logs, "is_beside": True}
+    return [create_run(**dataclasses.asdict(own), out=out / name, **about) for name, own in beside.items()]
+
+
+def _show_plan(config: Config, args: Arguments) -> None:
+    sizes = _sizes(config)
+    if args.json:
+        print(json.dumps({"settings": dataclasses.asdict(config), "sizes": sizes}, indent=1))
+        return
+    beside = list(varied(args.vary, config).values()) if args.vary else [config]
+    print(fitted(_opening(beside, _basis(args), args.mesh)))
+    plain_console().print(_table(config, sizes))
 
 
 def _load_what_the_file_names(args: Arguments) -> None:
@@ -184,30 +256,35 @@ def _basis(args: Arguments) -> str:
     return preset if args.config is None else f"settings of {args.config} over {preset}"
 
 
-def _opening(config: Config, how: str) -> str:
-    seeds = f"{config.seeds} seed{'' if config.seeds == 1 else 's'}"
-    return f"{config.reward} in {config.world}: {seeds}, {config.learner_steps:,} learner steps, {how}"
+def _opening(beside: Sequence[Config], how: str, mesh: str | None) -> str:
+    config, lanes = beside[0], len(beside) * beside[0].seeds
+    seeds = f"{config.seeds} seed{'s' * (config.seeds != 1)}"
+    if len(beside) > 1:
+        seeds = f"{len(beside)} settings of {seeds}"
+    chosen, there = choose_mesh(mesh, config, lanes), jax.device_count()
+    where = "" if there == 1 else f" on {1 if chosen is None else chosen.size} of {there} devices"
+    return f"{config.reward} in {config.world}: {seeds}{where}, {config.learner_steps:,} learner steps, {how}"
 
 
-def _closing(run: Run) -> int:
-    assert run.outcome is not None
-    step, why = run.outcome.step, run.outcome.why
-    if why == "finished":
-        print(f"finished at step {step:,}; see ndigo report {run.path}")
-        return 0
-    reason = "its minutes are over" if why == "time" else why
-    modules = dict.fromkeys(name.partition(":")[0] for name in (run.config.world, run.config.reward) if is_module(name))
-    trust = "".join(f" --trust {module.removeprefix('ideal-')}" for module in modules)
-    told = f"stopped at step {step:,} ({reason}) and saved; continue with ndigo train --resume {run.path}{trust}"
-    print(fitted(told))
-    return 0 if why == "time" else 128 + signal.Signals[why]
+def _closing(runs: Sequence[Run]) -> int:
+    outcome = runs[0].outcome
+    assert outcome is not None
+    path = runs[0].path if len(runs) == 1 else f"{runs[0].path.parent}/*"
+    again = go_on_with(*((RunFolder(run.path), run.config) for run in runs))
+    told = f"stopped at step {outcome.step:,} ({'its minutes are over' if outcome.why == 'time' else outcome.why}) and "
+    told = f"{told}saved; continue with {again}"
+    if outcome.why == "finished":
+        told = f"finished at step {outcome.step:,}; see ndigo report {path}"
+    if is_first():
+        print(fitted(told))
+    return 0 if outcome.why in ("finished", "time") else 128 + signal.Signals[outcome.why]
 
 
 def _refuse_changes(args: Arguments) -> None:
     """A resumed run has its settings; a flag that asks for others would be ignored in silence."""
     plain = defaults([f"--preset={args.preset}"] if args.preset else [])
     before, after = dataclasses.asdict(plain.settings), dataclasses.asdict(args.settings)
-    changed = [name for name in ("config", "world", "preset", "out") if getattr(args, name) is not None]
+    changed = [name for name in ("config", "world", "preset", "out", "vary") if getattr(args, name) not in (None, ())]
     changed += [name for name in after if after[name] != before[name]]
     if changed or args.dry_run:
         flag = changed[0] if changed else "dry_run"

@@ -32,7 +32,7 @@ FILE = "curiosity.json"
 PENDING, SEEN = "pending", "seen"  # what stands before the names of these arrays
 
 
-def settings(pure: PureCuriosity, num_envs: int, scale: str | None, gamma: float) -> dict[str, Any]:
+def settings(pure: PureCuriosity, num_envs: int, scale: str | None, gamma: float = 0.99) -> dict[str, Any]:
     """What a save and the object it is loaded into must agree in."""
     return {
         "reward": pure.reward.name,

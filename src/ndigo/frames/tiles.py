@@ -30,6 +30,7 @@ from ndigo.networks import Encoder, init_encoder
 MOST_CLASSES = 4096  # of a cell: with more, the output layer alone would fill a device
 MOST_CODES = 2**31 - 1
 MULTI_HOT = 256  # values up to which a product with ones is quicker than to look rows up
+LEAST_POWER = 1e-37
 OTHER = -1  # in every layer of the class of what is not listed
 
 
@@ -69,12 +70,17 @@ class TilesLikelihood:
 
     def nats(self, logits: Float[Array, "... O"], target: Int[Array, "... H*W L"]) -> Float[Array, "... L"]:
         rows = self._rows(logits)
-        log_sums = [jax.nn.logsumexp(rows, axis=-1)]
+        hit = target[..., -1, None] == jnp.arange(self.frame.num_classes)
+        logit = jnp.where(hit, rows, 0).sum(axis=-1)
+        top = jax.lax.stop_gradient(rows.max(axis=-1))
+        power = jnp.exp(rows - top[..., None])  # once for all layers
+        log_sums = [top + jnp.log(power.sum(axis=-1))]
         for layer in range(len(self.frame.values) - 1):
             shared = target[..., layer, None] == jnp.asarray(self.frame.prefixes[:, layer])
-            log_sums.append(jax.nn.logsumexp(jnp.where(shared, rows, -jnp.inf), axis=-1))
-        hit = target[..., -1, None] == jnp.arange(self.frame.num_classes)
-        log_sums.append(jnp.where(hit, rows, 0).sum(axis=-1))
+            total = jnp.where(shared, power, 0).sum(axis=-1)
+            # The cell's own class is in every set, also where 87 nats below the top its power is 0.
+            log_sums.append(jnp.maximum(top + jnp.log(jnp.maximum(total, LEAST_POWER)), logit))
+        log_sums.append(logit)
         return jnp.stack([(more - less).sum(axis=-1) for more, less in pairwise(log_sums)], axis=-1)
 
     def chances(self, logits: Float[Array, "... O"]) -> Float[Array, "... H W n"]:

@@ -20,6 +20,8 @@ from ndigo.report.tables import HEADINGS, Line, comparison
 OWN_COLUMNS = ("discovery loss", "worst seed")  # of the objects to discover
 WIDE = 4  # numbers in a row, beside our own two: a table with more is cut by metric
 
+REFERENCES = "exact filter: agents with a perfect memory, which need no training"
+
 
 def paper_sheets(rows: Rows) -> list[Sheet]:
     """Every table, one per experiment or, where it would be too wide, per metric; the paper's maze has two."""
@@ -80,7 +82,10 @@ def compared_with_paper(lines: Sequence[Line], experiment: Experiment | None, *,
         found += [("── exact filter", [])] if about else []
         return found + [(line.label, [_mean(line, metric, name) for metric in HEADINGS]) for line in about]
 
-    return comparison(lines, beneath)
+    table = comparison(lines, beneath)
+    if known:
+        table.caption, table.caption_justify, table.caption_style = REFERENCES, "left", "dim"
+    return table
 
 
 def _printed_lines(experiment: Experiment, lines: Sequence[Line], name: str) -> list[tuple[str, list[str]]]:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from ndigo.config import Config
 from ndigo.errors import NdigoError
@@ -20,14 +23,25 @@ from ndigo.scale.sweep import Row, refuse_other_settings
 
 def train_row(row: Row, engine: str) -> int:
     """Trains the row to its last step, which is returned; a signal that stops it before is `Interrupted`."""
-    from ndigo.api import as_reward, as_world, create_run, resume  # with JAX, which the sweep's own process can spare
+    return train_rows([row], engine)
 
-    with noted(row.path, engine):
-        refuse_other_settings(row)
-        config = row.config
-        if not (row.path / "config.json").exists():
-            create_run(**dataclasses.asdict(config), out=row.path)
-        run = resume(row.path, world=as_world(config.world), reward=as_reward(config.reward))
+
+def train_rows(rows: Sequence[Row], engine: str) -> int:
+    """The same of rows that train side by side in one program (`vary.packs`)."""
+    from ndigo.api import as_reward, as_world, create_run, resume, resume_beside  # with JAX, which a sweep can spare
+
+    with ExitStack() as stack:
+        for row in rows:
+            stack.enter_context(noted(row.path, engine))
+            refuse_other_settings(row)
+            if not (row.path / "config.json").exists():
+                create_run(**dataclasses.asdict(row.config), out=row.path, is_beside=len(rows) > 1)
+        config = rows[0].config
+        records: Any = {"world": as_world(config.world), "reward": as_reward(config.reward)}
+        if len(rows) == 1:
+            run = resume(rows[0].path, **records)
+        else:
+            run = resume_beside([row.path for row in rows], **records)[0]
         assert run.outcome is not None
         if run.outcome.why != "finished":
             raise Interrupted(f"stopped by {run.outcome.why} at step {run.outcome.step:,}, saved")
@@ -35,13 +49,14 @@ def train_row(row: Row, engine: str) -> int:
 
 
 def main() -> int:
-    """One row in a process of its own: its folder is the argument, its settings come on standard input."""
+    """Rows in a process of their own: their folders are the arguments, their settings come on standard input."""
     without_working_folder()
-    path = Path(sys.argv[1])
-    row = Row(path.name, Config(**json.load(sys.stdin)), path)
+    paths = [Path(word) for word in sys.argv[1:]]
+    settings = json.load(sys.stdin)
+    rows = [Row(path.name, Config(**own), path) for path, own in zip(paths, settings, strict=True)]
     keep_compiled_programs(is_command=True)
     try:
-        train_row(row, "local")
+        train_rows(rows, "local")
     except NdigoError as error:
         print("ndigo:", reason(error), file=sys.stderr)
         return error.exit_code

@@ -15,6 +15,7 @@ from importlib.metadata import entry_points
 from ndigo.scale.engine import Asked, Work
 from ndigo.scale.note import read_note, remove_note, write_note
 from ndigo.scale.sweep import Row, Sweep
+from ndigo.scale.vary import packs
 from ndigo.storage.run_folder import make_folder
 
 LOG = "job.log"  # in the row's folder: what its process printed
@@ -28,7 +29,7 @@ def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
     slots = places(gpus, asked.jobs)
     for row in rows:
         remove_note(row.path)
-    pool = Pool(rows, slots)
+    pool = Pool(packs(rows, sweep.pack), slots)
     on = f"{len(gpus)} GPU{'s' * (len(gpus) != 1)}" if gpus else "the CPU"
     about = f"this machine, {len(slots)} at once on {on}"
     return Work(about, pool.is_over, poll_seconds=0.1, stop=pool.stop, kill=pool.kill)
@@ -55,22 +56,25 @@ def places(gpus: Sequence[str], jobs: int | None) -> list[dict[str, str]]:
 
 
 class Pool:
-    """Rows that wait and processes that train; every look starts what has a free place."""
+    """Rows that wait, those together that one program trains, and processes that train; every look starts what has a
+    free place.
+    """
 
-    def __init__(self, rows: Sequence[Row], slots: Sequence[dict[str, str]]):
-        self._waiting = list(rows)
+    def __init__(self, packs: Sequence[Sequence[Row]], slots: Sequence[dict[str, str]]):
+        self._waiting = list(packs)
         self._free = list(slots)
-        self._running: list[tuple[subprocess.Popen[bytes], Row, dict[str, str]]] = []
+        self._running: list[tuple[subprocess.Popen[bytes], Sequence[Row], dict[str, str]]] = []
 
     def is_over(self) -> bool:
         for entry in [entry for entry in self._running if entry[0].poll() is not None]:
             self._running.remove(entry)
-            process, row, slot = entry
+            process, rows, slot = entry
             self._free.append(slot)
-            note_sudden_end(row, process.pid, process.returncode)
+            for row in rows:
+                note_sudden_end(row, process.pid, process.returncode)
         while self._waiting and self._free:
-            row, slot = self._waiting.pop(0), self._free.pop(0)
-            self._running.append((_start(row, slot), row, slot))
+            rows, slot = self._waiting.pop(0), self._free.pop(0)
+            self._running.append((_start(rows, slot), rows, slot))
         return not self._running
 
     def stop(self) -> None:
@@ -87,11 +91,12 @@ class Pool:
                 process.send_signal(number)
 
 
-def _start(row: Row, slot: dict[str, str]) -> subprocess.Popen[bytes]:
-    make_folder(row.path)
-    with open(row.path / LOG, "ab") as log:
+def _start(rows: Sequence[Row], slot: dict[str, str]) -> subprocess.Popen[bytes]:
+    """One process for rows that train together; the first one's folder has what it prints."""
+    make_folder(rows[0].path)
+    with open(rows[0].path / LOG, "ab") as log:
         process = subprocess.Popen(
-            [*PYTHON, "-m", "ndigo.scale.job", str(row.path)],
+            [*PYTHON, "-m", "ndigo.scale.job", *(str(row.path) for row in rows)],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -100,7 +105,7 @@ def _start(row: Row, slot: dict[str, str]) -> subprocess.Popen[bytes]:
         )
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError), process.stdin:  # it died at once; its code says so
-        process.stdin.write(json.dumps(dataclasses.asdict(row.config)).encode())
+        process.stdin.write(json.dumps([dataclasses.asdict(row.config) for row in rows]).encode())
     return process
 
 

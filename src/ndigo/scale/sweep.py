@@ -35,6 +35,7 @@ from ndigo.storage.run_folder import RunFolder
 
 MOST_ROWS = 10_000
 ENGINE_TABLES = ("ray", "slurm")
+MOST_IN_PACK = 1000
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Sweep:
     out: Path
     rows: tuple[Row, ...]
     takes: dict[str, dict[str, Any]]  # by engine
+    pack: int = 1  # rows that one program may train, where they differ in what can vary (`vary`)
 
 
 def read_sweep(file: Path, out: Path | None = None) -> Sweep:
@@ -64,6 +66,9 @@ def read_sweep(file: Path, out: Path | None = None) -> Sweep:
     if not isinstance(said, str) or not said.isprintable():
         raise NdigoError(f"{file}: out = {said!r} must be text, the folder of the rows")
     out = out or Path(said)
+    pack = table.pop("pack", 1)
+    if not isinstance(pack, int) or isinstance(pack, bool) or not 1 <= pack <= MOST_IN_PACK:
+        raise NdigoError(f"{file}: pack = {pack!r} must be a whole number of rows, from 1 to {MOST_IN_PACK}")
     grid, listed = _table(table.pop("grid", {}), "grid", file), _listed(table.pop("rows", [{}]), file)
     base = checked_preset(table.pop("preset", None), file)
     if base is None:
@@ -80,7 +85,7 @@ def read_sweep(file: Path, out: Path | None = None) -> Sweep:
         if name in rows:
             raise NdigoError(f"{file} has two rows {name}; rows must differ in what the grid or the list says of them")
         rows[name] = Row(name, config, (out / name).absolute())
-    return Sweep(file, out, tuple(rows.values()), takes)
+    return Sweep(file, out, tuple(rows.values()), takes, pack)
 
 
 def row_name(own: dict[str, Any]) -> str:

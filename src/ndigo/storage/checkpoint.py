@@ -3,6 +3,9 @@
     checkpoints/step_N/state.safetensors   every array of the state, by its path in the tree
     checkpoints/step_N/manifest.json       step, sha256 of the state, fingerprint of the settings; sealed
 
+Several processes that train one run write a part each in place of the state (see `parts`), and the manifest has every
+part's sha256. What is loaded is the same arrays, however many processes wrote them.
+
 safetensors loads a flipped byte without a word, hence the sha256.
 """
 
@@ -14,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -26,6 +30,7 @@ import safetensors
 import safetensors.numpy
 
 from ndigo.errors import NdigoError
+from ndigo.storage.parts import Share, assembled, wait_for_parts, write_part
 from ndigo.storage.run_folder import WriteError, make_folder, sync_folder, write_whole
 from ndigo.storage.seal import seal, unseal
 
@@ -34,13 +39,29 @@ KEPT = 2  # the newest, and one to fall back on
 
 def named_arrays(tree: Any) -> dict[str, np.ndarray]:
     """Copies of the tree's leaves by path; typed random keys as their raw words."""
-    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     # A copy: on a CPU numpy would see JAX's own memory, which the next chunk overwrites.
-    return {jax.tree_util.keystr(path): np.array(_raw(leaf), order="C") for path, leaf in leaves}
+    return {name: np.array(leaf, order="C") for name, leaf in named_leaves(tree).items()}
 
 
-def into_tree(arrays: dict[str, np.ndarray], like: Any, source: str) -> Any:
-    """A tree shaped as `like`, filled from `arrays`; a mismatch is one line that names the first."""
+def named_leaves(tree: Any) -> dict[str, Any]:
+    """The tree's leaves themselves by path; typed random keys as their raw words."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return {jax.tree_util.keystr(path): _raw(leaf) for path, leaf in leaves}
+
+
+def _to_default_device(name: str, array: np.ndarray) -> jax.Array:
+    return jnp.asarray(array)
+
+
+def into_tree(
+    arrays: dict[str, np.ndarray],
+    like: Any,
+    source: str,
+    put: Callable[[str, np.ndarray], jax.Array] = _to_default_device,
+) -> Any:
+    """A tree shaped as `like`, filled from `arrays`, each `put` onto its devices; a mismatch is one line that names the
+    first.
+    """
     leaves, structure = jax.tree_util.tree_flatten_with_path(like)
     names = [jax.tree_util.keystr(path) for path, _ in leaves]
     for name in sorted(set(names) ^ set(arrays)):
@@ -56,7 +77,7 @@ def into_tree(arrays: dict[str, np.ndarray], like: Any, source: str) -> Any:
                 f"expected {wanted.dtype}{list(wanted.shape)}"
             )
         is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        filled.append(jax.random.wrap_key_data(jnp.asarray(found)) if is_key else jnp.asarray(found))
+        filled.append(jax.random.wrap_key_data(put(name, found)) if is_key else put(name, found))
     return jax.tree_util.tree_unflatten(structure, filled)
 
 
@@ -73,21 +94,54 @@ def save(folder: Path, step: int, arrays: dict[str, np.ndarray], fingerprint: st
         data = safetensors.numpy.save(arrays)
         write_whole(temporary / "state.safetensors", data)
         manifest = {"step": step, "state": hashlib.sha256(data).hexdigest(), "fingerprint": fingerprint}
-        write_whole(temporary / "manifest.json", seal(json.dumps(manifest, indent=1).encode()) + b"\n")
-        shutil.rmtree(final, ignore_errors=True)  # a damaged one of the same step
-        os.replace(temporary, final)
-        sync_folder(folder)
+        _publish(temporary, final, manifest)
     except (OSError, WriteError) as error:
         shutil.rmtree(temporary, ignore_errors=True)
         raise WriteError(f"checkpoint of step {step} is not saved ({error}); {last_good(folder)}") from None
+    _remove_oldest(folder, step)
+    return final
+
+
+def save_share(folder: Path, step: int, share: Share, fingerprint: str, given_up: threading.Event) -> Path:
+    """Writes this process' part of step_N; the first process waits for the others' and makes it a checkpoint."""
+    final, temporary = folder / f"step_{step}", folder / f".step_{step}.tmp"
+    try:
+        write_part(temporary, share)
+        if share.process == 0:
+            sums = wait_for_parts(temporary, share.processes, given_up)
+            _publish(
+                temporary, final, {"step": step, "parts": sums, "shapes": share.shapes, "fingerprint": fingerprint}
+            )
+            _remove_oldest(folder, step)
+    except (OSError, WriteError) as error:
+        raise WriteError(f"checkpoint of step {step} is not saved ({error}); {last_good(folder)}") from None
+    return final
+
+
+def _publish(temporary: Path, final: Path, manifest: dict[str, Any]) -> None:
+    """With its manifest and its name a folder is a checkpoint."""
+    write_whole(temporary / "manifest.json", seal(json.dumps(manifest, indent=1).encode()) + b"\n")
+    shutil.rmtree(final, ignore_errors=True)  # a damaged one of the same step
+    os.replace(temporary, final)
+    sync_folder(final.parent)
+
+
+def _remove_oldest(folder: Path, saved: int) -> None:
     # A later one, which is damaged or was not this run's, does not count: what was just saved stays.
-    for old in [other for other in steps(folder) if other <= step][KEPT:]:
+    for old in [step for step in steps(folder) if step <= saved][KEPT:]:
         # Renamed first: a kill in the middle leaves no folder that looks like a checkpoint.
         doomed = folder / f".step_{old}.tmp"
         with contextlib.suppress(OSError):  # it can stay: the new one is saved
             os.replace(folder / f"step_{old}", doomed)
             shutil.rmtree(doomed)
-    return final
+
+
+def remove_after(folder: Path, step: int) -> None:
+    """Removes the checkpoints after `step`: a run that goes on from there makes them again."""
+    for newer in (found for found in steps(folder) if found > step):
+        doomed = folder / f".step_{newer}.tmp"
+        os.replace(folder / f"step_{newer}", doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -130,21 +184,25 @@ def load(path: Path, fingerprint: str) -> dict[str, np.ndarray]:
     """The arrays of one checkpoint folder, once its sha256 and its configuration are right."""
     try:
         manifest, _ = unseal((path / "manifest.json").read_bytes().removesuffix(b"\n"))
-        step, sha256, written_for = manifest["step"], manifest["state"], manifest["fingerprint"]
-        data = (path / "state.safetensors").read_bytes()
+        step, written_for = manifest["step"], manifest["fingerprint"]
+        sums = manifest["parts"] if "parts" in manifest else {"state.safetensors": manifest["state"]}
+        files = {name: (path / name).read_bytes() for name in sums}
     except OSError as error:
         name = Path(error.filename or path).name
         raise UnusableCheckpoint(f"checkpoint {path} is damaged ({name}: {error.strerror})") from None
     except (ValueError, KeyError, TypeError):
         raise UnusableCheckpoint(f"checkpoint {path} is damaged (manifest.json is not as it was written)") from None
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise UnusableCheckpoint(f"checkpoint {path} is damaged (state.safetensors does not match its sha256)")
+    for name, data in files.items():
+        if hashlib.sha256(data).hexdigest() != sums[name]:
+            raise UnusableCheckpoint(f"checkpoint {path} is damaged ({name} does not match its sha256)")
     if path.name != f"step_{step}":
         raise UnusableCheckpoint(f"checkpoint {path} is not what its name says: it is of step {step}")
     if written_for != fingerprint:
         raise UnusableCheckpoint(f"checkpoint {path} was written by a run of another configuration")
     try:
-        return safetensors.numpy.load(data)
+        if "parts" not in manifest:
+            return safetensors.numpy.load(files["state.safetensors"])
+        return assembled(files, manifest["shapes"])
     except (safetensors.SafetensorError, KeyError, ValueError):  # its digest is right: whoever wrote it wrote no arrays
         raise UnusableCheckpoint(f"checkpoint {path} holds no arrays that can be read") from None
 
@@ -164,19 +222,26 @@ class CheckpointWriter:
         self.folder, self.fingerprint = folder, fingerprint
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._pending: Future[Path] | None = None
+        self._given_up = threading.Event()
 
     def __enter__(self) -> CheckpointWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        if kind is not None:
+            self._given_up.set()  # another process' part may never come
         self._thread.shutdown(wait=True)
         if kind is None:
             self.wait()
 
-    def write(self, step: int, arrays: dict[str, np.ndarray]) -> None:
-        """Starts writing; `arrays` are the writer's from here on."""
+    def write(self, step: int, arrays: dict[str, np.ndarray] | Share) -> None:
+        """Starts writing; `arrays`, or this process' share of them, are the writer's from here on."""
         self.wait()
-        self._pending = self._thread.submit(save, self.folder, step, arrays, self.fingerprint)
+        if isinstance(arrays, Share):
+            to = self.folder, step, arrays, self.fingerprint, self._given_up
+            self._pending = self._thread.submit(save_share, *to)
+        else:
+            self._pending = self._thread.submit(save, self.folder, step, arrays, self.fingerprint)
 
     def wait(self) -> None:
         """Returns when everything given so far is on disk."""

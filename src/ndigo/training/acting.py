@@ -20,6 +20,7 @@ from jaxtyping import Array, Float
 from ndigo.agent import QNetwork, actor_epsilons, draw_episode, time_first, window_starts
 from ndigo.agents.agent import Params
 from ndigo.config import Config
+from ndigo.devices.parts import ALONE, Parts
 from ndigo.evaluation.measure import Measured, measure
 from ndigo.evaluation.streams import measure_streams
 from ndigo.evaluation.true_cells import object_cells
@@ -113,7 +114,7 @@ class Actors:
     windows_per_round: int
 
 
-def make_actors(config: Config, world: World, reward: IntrinsicReward, by: Twins) -> Actors:
+def make_actors(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Actors:
     """One exploring episode for each of a round's actors, or the greedy ones of an evaluation."""
     starts = window_starts(world.num_steps, config.window)
     every = math.gcd(world.num_steps, *starts)  # the Q-network's state is kept where a window can start
@@ -123,14 +124,14 @@ def make_actors(config: Config, world: World, reward: IntrinsicReward, by: Twins
     epsilons, longest = (jnp.ones_like(epsilons), 1) if reward.acts_at_random else (epsilons, config.longest_stretch)
     greedy = jnp.full(config.evaluation_episodes, float(reward.acts_at_random))
 
-    def run(key: Array, policy: QNetwork, model: WorldModel, epsilons: Float[Array, " E"]) -> tuple[Episode, Array]:
-        keys = jax.random.split(key, len(epsilons))
+    def run(keys: Array, policy: QNetwork, model: WorldModel, epsilons: Float[Array, " E"]) -> tuple[Episode, Array]:
         acting = by.joined(policy)
         episodes = jax.vmap(lambda key, epsilon: by.play(world, acting, key, epsilon, every, longest))(keys, epsilons)
         return episodes, beliefs(model.core, episodes, world.frame)
 
     def explore(key: Array, policy: QNetwork, model: WorldModel) -> Window:
-        episodes, b_t = run(key, policy, model, epsilons)
+        keys = jax.random.split(key, config.actors)
+        episodes, b_t = run(parts.own(keys), policy, model, parts.own(epsilons))
         r_tc = None  # but for a reward that takes whole episodes
         if pay_episode is not None:
             frames = world.frame.unpack(episodes.o_t)
@@ -140,8 +141,8 @@ def make_actors(config: Config, world: World, reward: IntrinsicReward, by: Twins
 
     return Actors(
         explore=explore,
-        be_greedy=lambda key, policy, model: run(key, policy, model, greedy),
-        windows_per_round=config.actors * len(starts),
+        be_greedy=lambda key, policy, model: run(jax.random.split(key, len(greedy)), policy, model, greedy),
+        windows_per_round=config.actors // parts.num * len(starts),
     )
 
 
@@ -152,14 +153,14 @@ class Collector:
     start: Callable[[Array, Params], Any]  # key, params -> the actors before their first round; None: each is new
     explore: Callable[[Array, Params, Any], tuple[Window, Any]]  # key, params, actors -> a round's windows, actors
     measure: Callable[[Params, Array], Measured]  # params, key -> greedy episodes
-    windows_per_round: int
+    windows_per_round: int  # of this part of the seed
     steps: int  # of each actor in a round
 
 
-def make_collector(config: Config, world: World, reward: IntrinsicReward, by: Twins) -> Collector:
+def make_collector(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Collector:
     """Whole episodes where all have one length, else streams that go on from round to round."""
     if world.ends is None:
-        actors = make_actors(config, world, reward, by)
+        actors = make_actors(config, world, reward, by, parts)
         return Collector(
             start=lambda key, params: None,
             explore=lambda key, params, _: (actors.explore(key, params.agent, params.model), None),
@@ -169,7 +170,7 @@ def make_collector(config: Config, world: World, reward: IntrinsicReward, by: Tw
             windows_per_round=actors.windows_per_round,
             steps=world.num_steps,
         )
-    streams = make_streams(config, world, reward, by)
+    streams = make_streams(config, world, reward, by, parts)
     return Collector(
         start=lambda key, params: streams.start(key, params.agent, params.model.core),
         explore=lambda key, params, crowd: streams.explore(key, params.agent, params.model.core, crowd),
@@ -177,5 +178,5 @@ def make_collector(config: Config, world: World, reward: IntrinsicReward, by: Tw
             world, reward, params, *streams.be_greedy(key, params.agent, params.model.core)
         ),
         windows_per_round=streams.windows_per_round,
-        steps=streams.windows_per_round // config.actors * config.window,
+        steps=streams.windows_per_round * parts.num // config.actors * config.window,
     )

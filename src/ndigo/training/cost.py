@@ -44,10 +44,10 @@ def refuse_too_large(state: Any) -> None:
 
 
 def device_bytes() -> int:
-    """Memory of all accelerators, or of the machine."""
-    limits = [(device.memory_stats() or {}).get("bytes_limit") for device in jax.devices()]
+    """Memory of all accelerators, or of the machine; other processes' are taken to be as this one's."""
+    limits = [(device.memory_stats() or {}).get("bytes_limit") for device in jax.local_devices()]
     if all(limits):
-        return sum(limits)  # type: ignore[arg-type]
+        return jax.process_count() * sum(limits)  # type: ignore[arg-type]
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         return min(machine, int(CGROUP_LIMIT.read_text()))

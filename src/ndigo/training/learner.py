@@ -27,6 +27,8 @@ from jaxtyping import Array, Float, Int
 from ndigo.agent import QNetwork, q_loss
 from ndigo.agents.agent import Params
 from ndigo.config import Config
+from ndigo.devices.parts import ALONE, Parts
+from ndigo.errors import NdigoError
 from ndigo.model import Probe, discovery_loss, init_world_model, make_likelihood
 from ndigo.networks import computed_by, lower
 from ndigo.rewards import IntrinsicReward, earned, mean_over_steps
@@ -91,7 +93,7 @@ def make_optimiser(config: Config) -> Any:
     return optax.chain(optax.flatten(optax.scale_by_adam()), optax.partition(rates, label))
 
 
-def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learner:
+def make_learner(config: Config, world: World, reward: IntrinsicReward, parts: Parts = ALONE) -> Learner:
     by, optimiser = twins(config), make_optimiser(config)
 
     def init(key: Array) -> LearnerState:
@@ -136,6 +138,8 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward) -> Learn
     def update(key: Array, state: LearnerState, window: Window) -> tuple[LearnerState, Numbers]:
         offset = jax.random.randint(key, (), 0, num_offsets(config.probe_stride, len(window.o_t)))
         grads, (numbers, paid) = jax.grad(loss, has_aux=True)(state.params, state.target, state.memory, window, offset)
+        if parts.num > 1:
+            grads, numbers = parts.mean((grads, numbers), counted(config, paid, window, numbers))
         steps, optimiser_state = optimiser.update(grads, state.optimiser)
         params, step = jax.tree.map(jnp.add, state.params, steps), state.step + 1
         is_due = step % config.target_period == 0
@@ -187,6 +191,34 @@ def init_params(key: Array, config: Config, world: World, reward: IntrinsicRewar
         agent=QNetwork(keys[1], **sizes, state_size=config.belief_size, num_hidden=config.head_hidden),
         probe=probe,
     )
+
+
+class _Unshared:
+    """Stands for what was paid where each part of a seed knows only its own."""
+
+    def __init__(self, reward: IntrinsicReward):
+        self._name = reward.name
+
+    def __getattr__(self, field: str) -> Any:
+        raise NdigoError(
+            f"reward {self._name} remembers what it paid, which parts of a seed cannot share: leave out data="
+        )
+
+
+def refuse_unshared(config: Config, world: World, reward: IntrinsicReward) -> None:
+    """An error for a reward whose memory takes what was paid: how to join what several parts paid, it alone knows."""
+
+    def remember(state: LearnerState) -> Any:
+        return reward.after_update(state.memory, state.params.model, _Unshared(reward), state.step)  # type: ignore
+
+    jax.eval_shape(remember, jax.eval_shape(make_learner(config, world, reward).init, jax.random.key(0)))
+
+
+def counted(config: Config, paid: Paid, window: Window, numbers: dict[str, Array]) -> Any:
+    """How much each network's gradient, and each number, is a mean over: steps whose pay is known, or all windows."""
+    num_paid, num_earned = paid.is_known.sum(), earned(config, paid, window)[1].sum()
+    of_numbers = dict.fromkeys(numbers, 1) | {"reward": num_paid, "reward_c": num_paid, "agent_loss": num_earned}
+    return Params(model=1, reward=1, agent=num_earned, probe=1), of_numbers  # type: ignore[arg-type]
 
 
 def norms(grads: Params) -> dict[str, Array]:

@@ -18,24 +18,32 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 from rich.console import Console
 
 from ndigo import __version__
 from ndigo.config import Config
-from ndigo.errors import NdigoError
+from ndigo.devices.processes import agree, all_or_none, is_first, of_first, on_host, wait_for_all
 from ndigo.evaluation.streams import seen_names
+from ndigo.from_module import is_module
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint, milestones
-from ndigo.storage.agents import refuse_non_finite
+from ndigo.storage.book import Book
+from ndigo.storage.checkpoint import CheckpointWriter
 from ndigo.storage.lock import one_writer
+from ndigo.storage.newest import last_seconds, mark_of, newest_of_all
+from ndigo.storage.parts import Share
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.cost import refuse_too_large
 from ndigo.training.divergence import DivergedError, refuse_bad_numbers, refuse_bad_weights
-from ndigo.training.logs import open_logs, scalars
+from ndigo.training.learner import Numbers
+from ndigo.training.logs import Log, open_logs, scalars
 from ndigo.training.progress import TrainingProgress
 from ndigo.training.signals import stop_signals, wait_for
 from ndigo.training.trainer import Trainer, TrainState, make_trainer
 from ndigo.worlds import World
+
+Saved = dict[str, np.ndarray] | Share  # a state as it is saved
 
 
 @dataclass(frozen=True)
@@ -46,12 +54,16 @@ class Outcome:
     why: str
 
 
-def new_run(path: Path, config: Config, world: World, reward: IntrinsicReward) -> RunFolder:
+def new_run(path: Path, config: Config, world: World, reward: IntrinsicReward, mesh: Mesh | None = None) -> RunFolder:
     """The folder of a run that has not begun; settings that cannot be trained leave no folder."""
-    refuse_too_large(jax.eval_shape(make_trainer(config, world, reward).init, jax.random.key(0)))
+    refuse_too_large(jax.eval_shape(make_trainer(config, world, reward, mesh).init, jax.random.key(0)))
     RunFolder.refuse_taken(path)
-    with one_writer(path):
-        return RunFolder.create(path, settings_of(config, world, reward))
+    wait_for_all(f"look at {path}")
+    if is_first():
+        with one_writer(path):
+            RunFolder.create(path, settings_of(config, world, reward))
+    wait_for_all(f"make {path}")
+    return RunFolder.open(path)
 
 
 def settings_of(config: Config, world: World, reward: IntrinsicReward) -> dict[str, Any]:
@@ -81,106 +93,156 @@ def continue_run(
     world: World,
     reward: IntrinsicReward,
     *,
+    mesh: Mesh | None = None,
     minutes: float | None = None,
     logs: Sequence[str] = (),
     console: Console | None = None,
 ) -> Outcome:
     """Trains until the run's learner steps are done, its minutes are over or a signal stops it."""
-    console = console or Console(quiet=True)
-    settings = folder.settings()
-    mark = checkpoint.fingerprint(settings["config"])
-    trainer = make_trainer(config, world, reward)
+    options: dict[str, Any] = {"mesh": mesh, "minutes": minutes, "logs": logs, "console": console}
+    return continue_runs([(folder, config)], world, reward, **options)
+
+
+def continue_runs(
+    runs: Sequence[tuple[RunFolder, Config]],
+    world: World,
+    reward: IntrinsicReward,
+    *,
+    mesh: Mesh | None = None,
+    minutes: float | None = None,
+    logs: Sequence[str] = (),
+    console: Console | None = None,
+) -> Outcome:
+    """The same of runs that differ in nothing but `config.VARIED`, side by side in one program."""
+    console = console if console and is_first() else Console(quiet=True)
+    config = runs[0][1]
+    trainer = make_trainer(config, world, reward, mesh, tuple(c for _, c in runs) if len(runs) > 1 else ())
     clock = Clock(minutes)
 
     def warn(text: str) -> None:
         console.print(text, soft_wrap=True, markup=False, highlight=False)
 
     with ExitStack() as stack:
-        stack.enter_context(one_writer(folder.path, warn))
+        stack.enter_context(all_or_none(go_on_with(*runs)))
+        if is_first():
+            for folder, _ in runs:
+                stack.enter_context(one_writer(folder.path, warn))
+        settings = runs[0][0].settings()
         progress = stack.enter_context(TrainingProgress(console, settings["world"], config, minutes))
-        state, step, clock.seconds_before = restore(folder, trainer, config, mark, warn)
+        state, step, seconds_before = restore([folder for folder, _ in runs], trainer, config, warn)
         if step >= config.learner_steps:
             return Outcome(step=step, why="finished")
-        sinks = [stack.enter_context(log) for log in open_logs(logs, folder.path, settings, step)]
+        books, sinks = open_books(stack, runs, seconds_before), []
+        if is_first():
+            sinks = [open_sinks(stack, logs, book.folder, step) for book in books]
         signals = stack.enter_context(stop_signals(progress.say))
-        writer = stack.enter_context(checkpoint.CheckpointWriter(folder.checkpoints, mark))
         why = ""
         while not why:
             chunk_began = time.monotonic()
             state, numbers = trainer.run_rounds(state, config.rounds_per_chunk, signals.listen)
             learning_seconds = time.monotonic() - chunk_began
             step += config.updates_per_chunk
-            writer.wait()
-            try:
-                refuse_bad_numbers(numbers, step)
-                arrays = checkpoint.named_arrays(state)
-                refuse_bad_weights({k: v for k, v in arrays.items() if k.startswith(".learner")}, step)
-            except DivergedError as error:
-                raise DivergedError(f"{error}; {checkpoint.last_good(folder.checkpoints)}") from None
-            why = signals.first or ("finished" if step >= config.learner_steps else "time" if clock.is_over() else "")
+            arrays = checked(books, numbers, trainer.placed.to_save(state), step)
+            is_done = "finished" if step >= config.learner_steps else "time" if clock.is_over() else ""
+            why = agree(signals.first or is_done)
             line = {
                 "step": step,
                 "world_steps": step // config.updates_per_round * trainer.steps_per_round,
-                "seconds": round(clock.seconds(), 3),
+                "seconds": 0.0,  # each book's own
                 "transitions_per_second": round(
                     config.seeds * config.updates_per_chunk * config.batch * config.window / learning_seconds
                 ),
                 "learning": means(numbers),
             }
             if state.crowd is not None:
-                line["acting"] = finished_episodes(state.crowd)
+                line["acting"] = finished_episodes(on_host(state.crowd.actors.finished))
             if why or step // config.updates_per_chunk % config.chunks_per_evaluation == 0:
                 line["evaluation"] = evaluate(trainer, state, config, step, signals.listen)
-            folder.append(line)
-            writer.write(step, arrays)
-            milestones.keep(folder.path, step, arrays, settings)
-            for sink in sinks:
-                sink.write(step, scalars(line, settings["world"]))
-            progress.show(line, clock.elapsed())
-            why = why or signals.first
+            for book, logs_of in zip(books, sinks or [[]] * len(books), strict=True):
+                write_chunk(book, line, arrays, clock.elapsed(), logs_of)
+            progress.show(line | {"seconds": clock.elapsed() + seconds_before[0]}, clock.elapsed())
+            why = why or agree(signals.first)
     return Outcome(step=step, why=why)
 
 
+def open_books(
+    stack: ExitStack, runs: Sequence[tuple[RunFolder, Config]], seconds_before: Sequence[float]
+) -> list[Book]:
+    """A book for each run that trains; the stack closes its writer."""
+    books = []
+    for i, (folder, config) in enumerate(runs):
+        writer = CheckpointWriter(folder.checkpoints, mark_of(folder))
+        lanes = i * config.seeds, (i + 1) * config.seeds
+        books.append(Book(folder, *lanes, stack.enter_context(writer), seconds_before[i]))
+    return books
+
+
+def open_sinks(stack: ExitStack, logs: Sequence[str], folder: RunFolder, step: int) -> list[Log]:
+    return [stack.enter_context(log) for log in open_logs(logs, folder.path, folder.settings(), step)]
+
+
+def checked(books: Sequence[Book], numbers: Numbers, arrays: Saved, step: int) -> Saved:
+    """What is to be saved, once all of it is finite."""
+    for book in books:
+        book.writer.wait()
+    try:
+        refuse_bad_numbers(numbers, step)
+        named = arrays.pieces if isinstance(arrays, Share) else arrays
+        refuse_bad_weights({k: v for k, v in named.items() if k.startswith(".learner")}, step)
+    except DivergedError as error:
+        raise DivergedError(f"{error}; {checkpoint.last_good(books[0].folder.checkpoints)}") from None
+    return arrays
+
+
+def write_chunk(book: Book, joint: dict[str, Any], arrays: Saved, elapsed: float, sinks: Sequence[Log]) -> None:
+    """A run's line of metrics, then its checkpoint."""
+    line, own, settings = book.line(joint, elapsed), book.own(arrays), book.folder.settings()
+    if is_first():
+        book.folder.append(line)
+    book.writer.write(line["step"], own)
+    if not isinstance(own, Share):  # of several processes, none has the whole agent
+        milestones.keep(book.folder.path, line["step"], own, settings)
+    for sink in sinks:
+        sink.write(line["step"], scalars(line, settings["world"]))
+
+
+def go_on_with(*runs: tuple[RunFolder, Config]) -> str:
+    """The command that continues them."""
+    names = [name for _, config in runs for name in (config.world, config.reward) if is_module(name)]
+    modules = dict.fromkeys(name.partition(":")[0].removeprefix("ideal-") for name in names)
+    path = runs[0][0].path if len(runs) == 1 else runs[0][0].path.parent
+    return f"ndigo train --resume {path}" + "".join(f" --trust {module}" for module in modules)
+
+
 class Clock:
-    """Seconds of this sitting and of the whole run."""
+    """Seconds of this sitting."""
 
     def __init__(self, minutes: float | None):
-        self.began, self.minutes, self.seconds_before = time.monotonic(), minutes, 0.0
+        self.began, self.minutes = time.monotonic(), minutes
 
     def elapsed(self) -> float:
         return time.monotonic() - self.began
-
-    def seconds(self) -> float:
-        return self.seconds_before + self.elapsed()
 
     def is_over(self) -> bool:
         return self.minutes is not None and self.elapsed() >= 60 * self.minutes
 
 
 def restore(
-    folder: RunFolder, trainer: Trainer, config: Config, mark: str, warn: Callable[[str], None]
-) -> tuple[TrainState, int, float]:
-    """The newest good state, its step and the seconds spent on it; a fresh state for a new run."""
+    folders: Sequence[RunFolder], trainer: Trainer, config: Config, warn: Callable[[str], None]
+) -> tuple[TrainState, int, list[float]]:
+    """The newest good state, its step and the seconds spent on it by each run; a fresh state for new runs."""
     key = jax.random.key(config.seed)
-    checkpoint.remove_unfinished(folder.checkpoints)
-    if not checkpoint.steps(folder.checkpoints):
-        # A second line is written when the first one's checkpoint is on disk.
-        if len(lines := folder.metrics()) > 1:
-            raise NdigoError(
-                f"{folder.path} has metrics up to step {lines[-1]['step']} but no checkpoint to go on from: "
-                f"put {folder.checkpoints} back, or begin a run in another folder"
-            )
-        folder.rewind(0)
-        return trainer.init(key), 0, 0.0
-    step, arrays = checkpoint.load_newest(folder.checkpoints, mark, warn)
-    learned = {name: array for name, array in arrays.items() if name.startswith(".learner")}
-    refuse_non_finite(learned, f"the checkpoint of step {step} in {folder.path}")
-    state = checkpoint.into_tree(arrays, jax.eval_shape(trainer.init, key), f"checkpoint step_{step}")
-    folder.rewind(step)
-    lines = folder.metrics()
-    if not lines or lines[-1]["step"] != step:
-        raise NdigoError(f"{folder.path}/metrics.jsonl has lost the line of step {step}; the run cannot be continued")
-    return state, step, lines[-1]["seconds"]
+    found = newest_of_all(folders, warn) if is_first() else None
+    step = of_first(found[0] if found else 0)
+    if found is None and step:  # not the first process, which has named what it skips
+        found = step, [checkpoint.load(folder.checkpoints / f"step_{step}", mark_of(folder)) for folder in folders]
+    if found is None:
+        return trainer.init(key), 0, [0.0] * len(folders)
+    arrays = {name: np.concatenate([own[name] for own in found[1]]) for name in found[1][0]}
+    like = jax.eval_shape(trainer.init, key)
+    state = checkpoint.into_tree(trainer.placed.as_it_lies(arrays), like, f"checkpoint step_{step}", trainer.placed.put)
+    # The first process alone reads the metrics, which it may be cutting back at this moment.
+    return state, step, [last_seconds(folder, step) if is_first() else 0.0 for folder in folders]
 
 
 def evaluate(
@@ -190,7 +252,7 @@ def evaluate(
     key = jax.random.fold_in(jax.random.key(config.seed), step)
     result = trainer.measure(state.learner.params, key).evaluation
     wait_for(result, listen)
-    return means(result)
+    return means(on_host(result))
 
 
 def means(record: Any) -> dict[str, Any]:
@@ -199,9 +261,9 @@ def means(record: Any) -> dict[str, Any]:
     return {name: np.asarray(x).mean(axis=1).tolist() for name, x in named.items() if x is not None}
 
 
-def finished_episodes(crowd: Any) -> dict[str, Any]:
+def finished_episodes(finished: np.ndarray) -> dict[str, Any]:
     """By seed, what the exploring actors have finished since the run began: episodes, and their means."""
-    episodes, steps, returns = np.moveaxis(np.asarray(crowd.actors.finished, np.float64).sum(axis=1), -1, 0)
+    episodes, steps, returns = np.moveaxis(np.asarray(finished, np.float64).sum(axis=1), -1, 0)
     per_episode = 1 / np.maximum(episodes, 1)
     return {
         "episodes": episodes.tolist(),

@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ndigo.agent import QNetwork, actor_epsilons, draw_lengths, time_first
 from ndigo.config import Config
+from ndigo.devices.parts import ALONE, Parts
 from ndigo.errors import NdigoError
 from ndigo.evaluation.streams import Note, note
 from ndigo.evaluation.true_cells import object_cells
@@ -191,7 +192,7 @@ class Streams:
     windows_per_round: int
 
 
-def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twins) -> Streams:
+def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Streams:
     if reward.on_episode is not None:
         raise NdigoError(
             f"reward {reward.name} is computed on whole episodes of one length; those of {world.name} end by themselves"
@@ -202,9 +203,9 @@ def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twin
     greedy = jnp.float32(reward.acts_at_random)
 
     def start(key: Array, policy: QNetwork, core: Core) -> Crowd:
-        keys = jax.random.split(key, config.actors)
+        keys = parts.own(jax.random.split(key, config.actors))
         actors = jax.vmap(lambda key: new_actor(world, key, policy.size))(keys)
-        return Crowd(actors=actors, b_tm1=jnp.zeros((config.actors, core.size)))
+        return Crowd(actors=actors, b_tm1=jnp.zeros((len(keys), core.size)))
 
     def explore(key: Array, policy: QNetwork, core: Core, crowd: Crowd) -> tuple[Window, Crowd]:
         acting, num_slots = by.joined(policy), num_windows * config.window
@@ -213,7 +214,8 @@ def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twin
             actor, slots, _ = play_slots(world, acting, key, actor, epsilon, num_slots, longest)
             return actor, cut_slots(slots, config.window, world.num_actions)
 
-        actors, rows = jax.vmap(one)(jax.random.split(key, config.actors), crowd.actors, epsilons)
+        keys = jax.random.split(key, config.actors)
+        actors, rows = jax.vmap(one)(parts.own(keys), crowd.actors, parts.own(epsilons))
         rows, b_tm1 = believe(world, core, rows, crowd.b_tm1)
         return jax.tree.map(lambda x: lax.collapse(x, 0, 2), rows), Crowd(actors=actors, b_tm1=b_tm1)
 
@@ -230,4 +232,5 @@ def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twin
 
         return jax.vmap(one)(jax.random.split(key, config.evaluation_episodes))
 
-    return Streams(start=start, explore=explore, be_greedy=be_greedy, windows_per_round=config.actors * num_windows)
+    per_round = config.actors // parts.num * num_windows
+    return Streams(start=start, explore=explore, be_greedy=be_greedy, windows_per_round=per_round)

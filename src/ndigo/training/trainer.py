@@ -1,6 +1,7 @@
 """Collect, store, learn, evaluate: the whole loop as three compiled functions.
 
-Everything else is written for one seed (and episodes for one world); `vmap` over seeds stands here and nowhere else.
+Everything else is written for one seed (and episodes for one world); `vmap` over seeds and the mesh stand here and
+nowhere else.
 Acting and learning are compiled apart because a GPU's compiler serves each best with settings of its own.
 """
 
@@ -14,19 +15,23 @@ from typing import Any, Protocol
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array
 
 from ndigo.agent import Replay, Rows, make_replay
 from ndigo.agents.agent import Params
-from ndigo.config import Config
+from ndigo.config import Config, varied_values, with_values
+from ndigo.devices.mesh import BY_ACTOR, BY_SEED, parts_of
+from ndigo.devices.parts import ALONE, Parts
+from ndigo.devices.placed import Placed
+from ndigo.devices.processes import joined_on_host
 from ndigo.evaluation.measure import Evaluation, Measured
 from ndigo.evaluation.tracking import Tracking
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
-from ndigo.training.acting import make_collector
-from ndigo.training.learner import Learner, LearnerState, Numbers, has_probe, make_learner
+from ndigo.training.acting import Collector, make_collector
+from ndigo.training.learner import Learner, LearnerState, Numbers, has_probe, make_learner, refuse_unshared
 from ndigo.training.signals import nothing, wait_for
 from ndigo.training.twins import twins
 from ndigo.types import Window
@@ -49,6 +54,9 @@ class Trainer:
     init: Callable[[Array], TrainState]  # key -> state [S, ...]
     run_rounds: RunRounds  # state, number of rounds -> state, numbers [S, updates, ...] on the host
     measure: Callable[[Params, Array], Measured]  # params [S, ...], key -> greedy episodes [S, episodes, ...]
+    act: Callable[..., Any]  # the two programs of a round
+    learn: Callable[..., Any]
+    placed: Placed  # where the state's arrays lie
     learner: Learner
     collect: Callable[[Array, Params], Window]  # key, params -> one round's episodes as rows for the replay
     sample: Callable[[Array, Rows], Window]  # key, rows -> a batch for one update
@@ -63,78 +71,113 @@ class RunRounds(Protocol):
     ) -> tuple[TrainState, Numbers]: ...
 
 
-def make_trainer(config: Config, world: World, reward: IntrinsicReward) -> Trainer:
-    by = twins(config)
-    learner, actors = make_learner(config, world, reward), make_collector(config, world, reward, by)
-    num_rounds = max(config.replay_steps // config.window // actors.windows_per_round, 1)
-    replay = make_replay(capacity=num_rounds * actors.windows_per_round, frame=world.frame)
+def make_trainer(
+    config: Config,
+    world: World,
+    reward: IntrinsicReward,
+    mesh: Mesh | None = None,
+    beside: tuple[Config, ...] = (),
+) -> Trainer:
+    """A run's functions; over the devices of a mesh, and of several settings side by side (`beside`) that differ in
+    nothing but `config.VARIED`. Lane n trains seed n % seeds of setting n // seeds.
+    """
+    by, parts = twins(config), parts_of(mesh)
+    if parts.num > 1:
+        refuse_unshared(config, world, reward)
+    values = varied_values(beside)
 
-    def collect(key: Array, params: Params, crowd: Any = None) -> tuple[Window, Any]:
-        return actors.explore(key, lower(params, config.precision), crowd)
+    def made(values: Any) -> tuple[Learner, Collector]:
+        """One lane's functions, in which numbers that vary between lanes are the device's."""
+        own = with_values(config, values)
+        return make_learner(own, world, reward, parts), make_collector(own, world, reward, by, parts)
 
-    def sample(key: Array, rows: Rows) -> Window:
-        return replay.open(replay.pick(key, rows, config.batch))
+    learner, actors = make_learner(config, world, reward, parts), make_collector(config, world, reward, by, parts)
+    block = actors.windows_per_round
+    num_rounds = max(config.replay_steps // config.window // (block * parts.num), 1)
+    replay = make_replay(capacity=num_rounds * block, frame=world.frame)
+    placed = Placed(mesh, block)
 
-    def init(key: Array) -> TrainState:
+    def collect(values: Any, key: Array, params: Params, crowd: Any = None) -> tuple[Window, Any]:
+        return made(values)[1].explore(key, lower(params, config.precision), crowd)
+
+    def init(key: Array, values: Any) -> TrainState:
+        learner, actors = made(values)
         key_learner, key_run = jax.random.split(key)
         state = learner.init(key_learner)
         crowd = actors.start(jax.random.fold_in(key_run, 0), state.params)
-        example, _ = jax.eval_shape(collect, key_run, state.params, crowd)
+        example, _ = jax.eval_shape(collect, values, key_run, state.params, crowd)
         rows = replay.init(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), example))
         return TrainState(learner=state, rows=rows, key=key_run, crowd=crowd)
 
-    def act(key: Array, params: Params, rows: Rows, crowd: Any) -> tuple[Array, Array, Rows, Any]:
+    def act(key: Array, params: Params, rows: Rows, crowd: Any, values: Any) -> tuple[Array, Array, Rows, Any]:
         """One round's episodes into the replay; (next key, key to learn with, rows, actors)."""
         key, key_collect, key_learn = jax.random.split(key, 3)
-        windows, crowd = collect(key_collect, params, crowd)
+        windows, crowd = collect(values, key_collect, params, crowd)
         return key, key_learn, replay.add(rows, windows), crowd
 
     def measure_greedy(params: Params, key: Array) -> Measured:
         return actors.measure(lower(params, config.precision), key)
 
-    def per_seed(key: Array) -> Array:
+    def per_lane(key: Array) -> Array:
         # fold_in, not split: seed i's stream does not depend on how many seeds run.
-        return jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.arange(config.seeds))
+        lanes = jnp.tile(jnp.arange(config.seeds), max(len(beside), 1))
+        return jax.vmap(lambda i: jax.random.fold_in(key, i))(lanes)
 
     def compiled(name: str, function: Callable[..., Any], like: Any, donate: int | None = None) -> Callable[..., Any]:
-        return by.compiled(function, name, (config, world), like, donate)
+        return by.compiled(function, name, None if mesh or beside else (config, world), like, donate)
 
-    learn, measured = make_learn(config, replay, learner), measured_like(world)
-    compiled_act = compiled("act", jax.vmap(act), lambda key, params, rows, crowd: (key, key, rows, crowd), donate=2)
-    compiled_learn = compiled("learn", learn, lambda state, rows, key: (state, a_leaf_each(Numbers)), donate=0)
+    state = TrainState(learner=BY_SEED, rows=placed.rows, key=BY_SEED, crowd=BY_ACTOR)  # type: ignore[arg-type]
+    all_init = placed(jax.vmap(init), (BY_SEED, BY_SEED), state)
+    all_act = placed(
+        jax.vmap(act), (BY_SEED, BY_SEED, placed.rows, BY_ACTOR, BY_SEED), (BY_SEED, BY_SEED, placed.rows, BY_ACTOR)
+    )
+    all_learn = placed(make_learn(config, replay, made, parts), (BY_SEED, placed.rows, BY_SEED, BY_SEED), BY_SEED)
+    all_measure = placed(jax.vmap(measure_greedy), (BY_SEED, BY_SEED), BY_SEED)
+    measured = measured_like(world)
+    compiled_act = compiled("act", all_act, lambda key, params, rows, crowd, _: (key, key, rows, crowd), donate=2)
+    compiled_learn = compiled("learn", all_learn, lambda state, *_: (state, a_leaf_each(Numbers)), donate=0)
+    values = {name: placed.put(name, value) for name, value in values.items()}
     return Trainer(
-        init=compiled("init", lambda key: jax.vmap(init)(per_seed(key)), None),
-        run_rounds=in_rounds(compiled_act, compiled_learn),
-        measure=compiled(
-            "measure", lambda params, key: jax.vmap(measure_greedy)(params, per_seed(key)), lambda *_: measured
-        ),
+        init=compiled("init", lambda key: all_init(per_lane(key), values), None),
+        run_rounds=in_rounds(compiled_act, compiled_learn, values),
+        measure=compiled("measure", lambda params, key: all_measure(params, per_lane(key)), lambda *_: measured),
+        act=compiled_act,
+        learn=compiled_learn,
+        placed=placed,
         learner=learner,
-        collect=lambda key, params: collect(key, params, actors.start(key, params))[0],
-        sample=sample,
+        collect=lambda key, params: collect({}, key, params, actors.start(key, params))[0],
+        sample=lambda key, rows: replay.open(replay.pick(key, rows, config.batch)),
         steps_per_round=config.actors * actors.steps,
     )
 
 
-def make_learn(config: Config, replay: Replay, learner: Learner) -> Callable[..., tuple[LearnerState, Numbers]]:
+Made = Callable[[Any], tuple[Learner, Collector]]
+
+
+def make_learn(
+    config: Config, replay: Replay, made: Made, parts: Parts = ALONE
+) -> Callable[..., tuple[LearnerState, Numbers]]:
     """A round's updates, for all seeds at once: `vmap` of a loop would trace what is in it once more."""
 
     def pick(key: Array, rows: Rows) -> Any:
-        return replay.pick(key, rows, config.batch)
+        return replay.pick(parts.draw_with(key), rows, config.batch // parts.num)
 
-    def update(rows: Rows, state: LearnerState, picked: Any, keys: Array) -> tuple[LearnerState, Any, Numbers]:
+    def update(
+        rows: Rows, values: Any, state: LearnerState, picked: Any, keys: Array
+    ) -> tuple[LearnerState, Any, Numbers]:
         """One update from what was picked, and the next batch picked."""
         key_update, key_next = keys
-        state, numbers = learner.update(key_update, state, replay.open(picked))
+        state, numbers = made(values)[0].update(key_update, state, replay.open(picked))
         return state, pick(key_next, rows), numbers
 
     def draw_keys(key_learn: Array) -> Array:
         """To sample with and to update with, for each of a round's updates: [2, updates]."""
         return jax.vmap(jax.random.split, out_axes=1)(jax.random.split(key_learn, config.updates_per_round))
 
-    def learn(state: LearnerState, rows: Rows, key_learn: Array) -> tuple[LearnerState, Numbers]:
+    def learn(state: LearnerState, rows: Rows, key_learn: Array, values: Any) -> tuple[LearnerState, Numbers]:
         # Batches are picked one update ahead: a GPU does so while it learns, and does not wait for it.
         def body(carry: tuple[LearnerState, Any], keys: Array) -> tuple[Any, Numbers]:
-            state, picked, numbers = jax.vmap(update)(rows, *carry, keys)
+            state, picked, numbers = jax.vmap(update)(rows, values, *carry, keys)
             return (state, picked), numbers
 
         key_sample, key_update = jax.vmap(draw_keys, out_axes=2)(key_learn)
@@ -146,7 +189,7 @@ def make_learn(config: Config, replay: Replay, learner: Learner) -> Callable[...
     return learn
 
 
-def in_rounds(act: Callable[..., Any], learn: Callable[..., Any]) -> RunRounds:
+def in_rounds(act: Callable[..., Any], learn: Callable[..., Any], values: Any) -> RunRounds:
     """Acting and learning in turns, so many times; the host waits for the last."""
 
     def run_rounds(
@@ -154,12 +197,11 @@ def in_rounds(act: Callable[..., Any], learn: Callable[..., Any]) -> RunRounds:
     ) -> tuple[TrainState, Numbers]:
         learner_state, rows, key, crowd, rounds = state.learner, state.rows, state.key, state.crowd, []
         for _ in range(num_rounds):  # the host is far ahead of the device
-            key, key_learn, rows, crowd = act(key, learner_state.params, rows, crowd)
-            learner_state, numbers = learn(learner_state, rows, key_learn)
+            key, key_learn, rows, crowd = act(key, learner_state.params, rows, crowd, values)
+            learner_state, numbers = learn(learner_state, rows, key_learn, values)
             rounds.append(numbers)
         wait_for(rounds[-1], listen)
-        joined = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *jax.device_get(rounds))
-        return TrainState(learner=learner_state, rows=rows, key=key, crowd=crowd), joined
+        return TrainState(learner=learner_state, rows=rows, key=key, crowd=crowd), joined_on_host(rounds)
 
     return run_rounds
 

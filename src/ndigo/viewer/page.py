@@ -31,17 +31,23 @@ Recordings = Episodes | Sequence[Episodes]
 
 def export_html(episodes: Recordings, path: str | Path, title: str | None = None) -> Path:
     """Writes a page that plays the recordings, one file of all there is; an error where it would exceed 3 MB."""
-    recordings = _listed(episodes)
-    heading = title or "ndigo: " + "; ".join(dict.fromkeys(r.meta["label"] for r in recordings))
-    page = _page(heading, fragment(recordings, is_whole=True)).encode(errors="replace")
-    if len(page) > LIMIT:
-        count = sum(len(r.keys) for r in recordings)
-        raise NdigoError(
-            f"{count} episodes make a page of {len(page) / 1e6:.1f} MB; the limit is {LIMIT / 1e6:g} MB: export fewer"
-        )
+    page = single_page(episodes, title).encode(errors="replace")
     make_folder(Path(path).parent)
     write_whole(Path(path), page)
     return Path(path)
+
+
+def single_page(episodes: Recordings, title: str | None = None) -> str:
+    """The page that `export_html` writes."""
+    recordings = _listed(episodes)
+    heading = title or "ndigo: " + "; ".join(dict.fromkeys(r.meta["label"] for r in recordings))
+    page = _page(heading, fragment(recordings, is_whole=True))
+    if (size := len(page.encode(errors="replace"))) > LIMIT:
+        count = sum(len(r.keys) for r in recordings)
+        raise NdigoError(
+            f"{count} episodes make a page of {size / 1e6:.1f} MB; the limit is {LIMIT / 1e6:g} MB: export fewer"
+        )
+    return page
 
 
 def fragment(episodes: Recordings, *, is_whole: bool = False) -> str:

@@ -39,7 +39,7 @@ class Film:
         self.until = meta["num_steps"] if until is None else until
         self.colours = colours_of(episodes)
         self.num_ahead = min(LOOK_AHEAD, meta["num_ahead"])
-        self.font = _font(12 * scale)
+        self.font = font(12 * scale)
         line, gap = self.line, self.gap = 20 * scale, 14 * scale  # a line of text, and the space around things
         # Up to two beliefs are as large as the map; more share its height.
         num_objects = len(meta["objects"])
@@ -194,6 +194,6 @@ def _paste(image: Image.Image, at: At, panel: Picture) -> None:
 
 
 @cache
-def _font(size: int) -> ImageFont.FreeTypeFont:
+def font(size: int) -> ImageFont.FreeTypeFont:
     """matplotlib's own font: the same on every machine."""
     return ImageFont.truetype(str(Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")), size)

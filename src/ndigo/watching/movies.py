@@ -14,8 +14,10 @@ import numpy as np
 from PIL import Image
 
 from ndigo.errors import NdigoError
+from ndigo.storage.episodes import Episodes
 from ndigo.storage.run_folder import WriteError, make_folder, write_whole
 from ndigo.watching.film import Film
+from ndigo.watching.picture_film import PictureFilm
 
 NUM_COLOURS = 240  # of a GIF; one of its 256 says that a pixel stays as it was
 # What browsers play, sharp; the frames are few and flat, so a fast encoder's file is small enough.
@@ -23,7 +25,15 @@ ENCODING = ["-pix_fmt", "yuv420p", "-crf", "18", "-preset", "veryfast", "-tune",
 LAST_SECONDS = 2.0  # a GIF rests on its last frame before it starts again
 
 
-def write_gif(path: Path, film: Film, fps: float, on_frame: Callable[[int], None] = lambda done: None) -> None:
+def film_of(episodes: Episodes, episode: int, *, scale: int = 1, until: int | None = None) -> Film | PictureFilm:
+    """The film of an episode: on its map, or of pictures of its frames."""
+    make = Film if episodes.seen is None else PictureFilm
+    return make(episodes, episode, scale=scale, until=until)
+
+
+def write_gif(
+    path: Path, film: Film | PictureFilm, fps: float, on_frame: Callable[[int], None] = lambda done: None
+) -> None:
     """The film as a GIF that repeats for ever."""
     palette = _palette(film)
 
@@ -48,7 +58,9 @@ def find_ffmpeg() -> str:
     return imageio_ffmpeg.get_ffmpeg_exe()
 
 
-def write_video(path: Path, film: Film, fps: float, on_frame: Callable[[int], None] = lambda done: None) -> None:
+def write_video(
+    path: Path, film: Film | PictureFilm, fps: float, on_frame: Callable[[int], None] = lambda done: None
+) -> None:
     """The film as H.264 in an MP4."""
     make_folder(path.parent)
     temporary = path.with_name(f".{path.stem}.tmp.mp4")
@@ -74,7 +86,7 @@ def write_video(path: Path, film: Film, fps: float, on_frame: Callable[[int], No
         temporary.unlink(missing_ok=True)
 
 
-def _palette(film: Film) -> Image.Image:
+def _palette(film: Film | PictureFilm) -> Image.Image:
     """The colours of frames from all over the film."""
     ts = sorted({round(t) for t in np.linspace(0, len(film) - 1, 8)})
     together = Image.fromarray(np.concatenate([film.frame(t) for t in ts]))

@@ -52,6 +52,10 @@ def check_steps(steps: Sequence[int], num_steps: int) -> None:
 def write_snapshots(path: Path, episodes: Episodes, episode: int, steps: Sequence[int] = ()) -> None:
     """Writes the figure as PNG, PDF or SVG; without `steps` they are chosen by `chosen_steps`."""
     check_figure(path)
+    if episodes.seen is not None:
+        raise NdigoError(
+            f"{path}: a figure shows maps, and {episodes.meta['world']} has none; --html and --gif show it"
+        )
     check_steps(steps, episodes.meta["num_steps"])
     with matplotlib.rc_context({"pdf.fonttype": 42, "font.size": 8}):
         figure = draw_snapshots(episodes, episode, sorted(set(steps)) or chosen_steps(episodes, episode))

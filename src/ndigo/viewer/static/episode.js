@@ -163,6 +163,12 @@ export function makeEpisode(meta, walls, sizes, fields, length) {
       const [row, col] = at("objects", t).subarray(2 * i, 2 * i + 2);
       return -2 * Math.log(at("exact", t)[(i * sizes.R + row) * sizes.W + col] / 255);
     },
+    /** A channel's colour: its object's, or the one that pictures have for it; null where it has none. */
+    colourOf(c) {
+      const { name } = meta.channels[c];
+      const own = (list) => list?.find((entry) => entry.name === name)?.colour ?? null;
+      return own(meta.objects) ?? own(meta.legend);
+    },
     /** L(t | t-1), over all channels; 0 where nothing was predicted. */
     surprise: (t) => (fields.loss_c ? at("loss_c", t).reduce((a, b) => a + b, 0) : 0),
     /** The sum of what was paid at steps 0..t, per channel and last the whole; undetermined steps count nothing. */

@@ -67,7 +67,9 @@ export function makeNumbers(ontoggle) {
     let num = 0;
     episode.meta.channels.forEach((channel, c) => {
       if (episode.channelOf.includes(c) || num++ >= MOST_CHANNELS) return;
-      const label = named("", channel.name, { class: "swatch wall" });
+      const colour = episode.colourOf(c);
+      const label = named("", channel.name, { class: colour ? "swatch" : "swatch wall" });
+      if (colour) label.firstChild.style.background = css(colour);
       rows.push({ cells: row(label, fields, { "data-channel": channel.name }), c });
     });
     rows.push({ cells: row(named("Σ", "all"), fields, { class: "total", "data-channel": "all" }), c: C });

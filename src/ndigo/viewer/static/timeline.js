@@ -133,8 +133,8 @@ export function makeTimeline(onseek) {
 
   function paintRewards(episode, palette, hidden, lane, first) {
     const other = css(palette.muted, 0.75);
-    const colours = episode.meta.channels.map(() => other);
-    episode.channelOf.forEach((c, i) => (colours[c] = hidden.has(i) ? null : css(episode.meta.objects[i].colour)));
+    const colours = episode.meta.channels.map((_, c) => css(episode.colourOf(c) ?? palette.muted, 0.9));
+    episode.channelOf.forEach((c, i) => hidden.has(i) && (colours[c] = null));
     for (let t = first; t < Math.min(episode.length, steps); t++) {
       const split = episode.at("reward_c", t);
       const whole = episode.fields.reward[t];
@@ -167,7 +167,8 @@ export function makeTimeline(onseek) {
       context.setLineDash(dash);
       context.lineWidth = thick;
       context.beginPath();
-      for (let t = first; t < episode.length; t++) {
+      // Nothing was predicted before the first frame, so it surprises nobody.
+      for (let t = isOfObjects ? first : Math.max(first, 1); t < episode.length; t++) {
         context.lineTo(x(t), lane.loss + lane.room * (1 - Math.min(value(t), scales.loss) / scales.loss));
       }
       context.stroke();
@@ -205,8 +206,8 @@ export function makeTimeline(onseek) {
 
   function writeTitles(episode, scales, lane) {
     const least = scales.down ? `−${scales.down}` : "0";
-    const greys = episode.meta.channels.filter((_, c) => !episode.channelOf.includes(c)).map(({ name }) => name);
-    const grey = greys.length === 1 && episode.sizes.N ? `grey: ${greys[0]}` : "";
+    const greys = episode.meta.channels.filter((_, c) => !episode.colourOf(c)).map(({ name }) => name);
+    const grey = greys.length === 1 ? `grey: ${greys[0]}` : "";
     const dashed = episode.fields.exact ? "dashed: exact" : "";
     const texts = [
       [lane.zero - lane.unit * Math.sqrt(scales.up), "reward", `${least} to ${scales.up} nats`, grey],

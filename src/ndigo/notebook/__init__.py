@@ -1,0 +1,1 @@
+"""Runs and agents as a notebook shows them: a card, a table, a picture, an inline player."""

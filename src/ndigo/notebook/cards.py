@@ -1,0 +1,45 @@
+"""Runs and agents in one line, and as a small table for a notebook."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def card(title: str, rows: Mapping[str, str]) -> str:
+    """A table of names and values."""
+    cells = "".join(
+        f'<tr><th style="text-align: left">{html.escape(name)}</th>'
+        f'<td style="text-align: left">{html.escape(value)}</td></tr>'
+        for name, value in rows.items()
+        if value
+    )
+    return f"<table><caption><b>{html.escape(title)}</b></caption><tbody>{cells}</tbody></table>"
+
+
+def count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def run_line(path: Any, config: Any, step: int) -> str:
+    """`Run(runs/first: ndigo-4 in exp1, 3 seeds, 2,048 of 16,000 learner steps)`."""
+    what = f"{config.reward} in {config.world}, {count(config.seeds, 'seed')}"
+    return f"Run({path}: {what}, {step:,} of {count(config.learner_steps, 'learner step')})"
+
+
+def latest(lines: Sequence[Mapping[str, Any]], world: Mapping[str, Any]) -> dict[str, str]:
+    """The newest evaluation, each number a mean over seeds."""
+    found = next((line["evaluation"] for line in reversed(lines) if "evaluation" in line), None)
+    if found is None:
+        return {}
+    told: dict[str, str] = {}
+    kinds = {"discovery_loss": ("discovery loss (nats)", "objects"), "visits": ("visits (steps in view)", "in_view")}
+    for metric, (title, of) in kinds.items():
+        mean = np.asarray(found.get(metric, []), float)
+        if mean.size:
+            pairs = zip(world.get(of, ()), mean.mean(axis=0), strict=False)
+            told[title] = ", ".join(f"{name} {value:.2f}" for name, value in pairs)
+    return told

@@ -1,0 +1,61 @@
+"""A run's metrics as flat rows, one per line of metrics and seed, and as a pandas table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ndigo.errors import NdigoError
+
+CLOCK = ("step", "world_steps", "seconds")
+
+
+def metric_rows(lines: Sequence[Mapping[str, Any]], world: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """`step`, `seed`, a column per number of `learning` and `evaluation`; with names, one per name: `visits fixed`.
+
+    A line without an evaluation has None in the columns of evaluations, as it has where nothing was measured.
+    """
+    rows = [
+        {name: line[name] for name in CLOCK if name in line} | {"seed": seed} | _numbers(line, world, seed)
+        for line in lines
+        for seed in range(_num_seeds(line))
+    ]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def dataframe(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """The rows as a `pandas.DataFrame`."""
+    try:
+        import pandas  # pyright: ignore[reportMissingImports, reportMissingModuleSource]
+    except ImportError:
+        raise NdigoError("run.dataframe() needs pandas: pip install pandas; run.rows() needs nothing") from None
+    return pandas.DataFrame(list(rows))
+
+
+def _num_seeds(line: Mapping[str, Any]) -> int:
+    return max((len(value) for part in _parts(line) for value in part.values()), default=0)
+
+
+def _parts(line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [line[name] for name in ("learning", "evaluation") if name in line]
+
+
+def _numbers(line: Mapping[str, Any], world: Mapping[str, Any], seed: int) -> dict[str, float]:
+    """Every number of a seed, with the name of what it is of where it is one of several."""
+    found: dict[str, float] = {}
+    for part in _parts(line):
+        for metric, by_seed in part.items():
+            value = by_seed[seed]
+            if not isinstance(value, list):
+                found[metric] = value
+                continue
+            for name, x in zip(_names(metric, len(value), world), value, strict=True):
+                found[f"{metric} {name}"] = x
+    return found
+
+
+def _names(metric: str, count: int, world: Mapping[str, Any]) -> Sequence[str]:
+    of = "channels" if metric.endswith("_c") else "objects" if metric == "discovery_loss" else "in_view"
+    names = world.get(of, ())
+    return names if len(names) == count else [str(i) for i in range(count)]

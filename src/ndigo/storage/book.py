@@ -1,0 +1,42 @@
+"""One of the runs that train side by side: its lanes of every line and of the state go into its own folder.
+
+Each is a run as if it had been trained alone: it can be looked at, evaluated and resumed without the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ndigo.storage.checkpoint import CheckpointWriter
+from ndigo.storage.parts import Share
+from ndigo.storage.run_folder import RunFolder
+
+BY_LANE = ("learning", "acting", "evaluation")  # of a line
+
+
+@dataclass(frozen=True)
+class Book:
+    """Lanes `first` to `last` of what trains, and the folder they belong to."""
+
+    folder: RunFolder
+    first: int
+    last: int
+    writer: CheckpointWriter
+    seconds_before: float  # of its earlier sittings
+
+    def line(self, joint: dict[str, Any], elapsed: float) -> dict[str, Any]:
+        """Its own line of a chunk, `elapsed` seconds into this sitting."""
+        own = {
+            name: {key: value[self.first : self.last] for key, value in part.items()} if name in BY_LANE else part
+            for name, part in joint.items()
+        }
+        return own | {"seconds": round(self.seconds_before + elapsed, 3)}
+
+    def own(self, arrays: dict[str, np.ndarray] | Share) -> dict[str, np.ndarray] | Share:
+        """Its own part of the state."""
+        if isinstance(arrays, Share):
+            return arrays.lanes(self.first, self.last)
+        return {name: array[self.first : self.last] for name, array in arrays.items()}

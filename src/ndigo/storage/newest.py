@@ -1,0 +1,71 @@
+"""What runs go on from: the newest step of which all that train side by side have a good checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ndigo.errors import NdigoError
+from ndigo.storage import checkpoint
+from ndigo.storage.agents import refuse_non_finite
+from ndigo.storage.run_folder import RunFolder
+
+
+def newest_of_all(
+    folders: Sequence[RunFolder], warn: Callable[[str], None]
+) -> tuple[int, list[dict[str, np.ndarray]]] | None:
+    """The newest step of which every folder has a good checkpoint, and their arrays; what is after it is dropped."""
+    for folder in folders:
+        checkpoint.remove_unfinished(folder.checkpoints)
+    if not all(checkpoint.steps(folder.checkpoints) for folder in folders):
+        for folder in folders:
+            # A second line is written when the first one's checkpoint is on disk.
+            if len(lines := folder.metrics()) > 1:
+                raise NdigoError(
+                    f"{folder.path} has metrics up to step {lines[-1]['step']} but no checkpoint to go on from: "
+                    f"put {folder.checkpoints} back, or begin a run in another folder"
+                )
+            folder.rewind(0)
+        return None
+    if len(folders) == 1:
+        step, arrays = checkpoint.load_newest(folders[0].checkpoints, mark_of(folders[0]), warn)
+        found = step, [arrays]
+    else:
+        found = _newest_common(folders, warn)
+    for folder, arrays in zip(folders, found[1], strict=True):
+        learned = {name: array for name, array in arrays.items() if name.startswith(".learner")}
+        refuse_non_finite(learned, f"the checkpoint of step {found[0]} in {folder.path}")
+        folder.rewind(found[0])
+    return found
+
+
+def _newest_common(
+    folders: Sequence[RunFolder], warn: Callable[[str], None]
+) -> tuple[int, list[dict[str, np.ndarray]]]:
+    for step in sorted(set.intersection(*(set(checkpoint.steps(f.checkpoints)) for f in folders)), reverse=True):
+        try:
+            arrays = [checkpoint.load(f.checkpoints / f"step_{step}", mark_of(f)) for f in folders]
+        except checkpoint.UnusableCheckpoint as problem:
+            warn(str(problem))
+            continue
+        for folder in folders:
+            checkpoint.remove_after(folder.checkpoints, step)
+        return step, arrays
+    raise NdigoError(
+        f"the runs in {folders[0].path.parent} have no good checkpoint of one step: continue each alone, "
+        f"as ndigo train --resume {folders[0].path}"
+    )
+
+
+def last_seconds(folder: RunFolder, step: int) -> float:
+    """What the run had taken by then."""
+    lines = folder.metrics()
+    if not lines or lines[-1]["step"] != step:
+        raise NdigoError(f"{folder.path}/metrics.jsonl has lost the line of step {step}; the run cannot be continued")
+    return lines[-1]["seconds"]
+
+
+def mark_of(folder: RunFolder) -> str:
+    """Of the settings that its checkpoints belong to."""
+    return checkpoint.fingerprint(folder.settings()["config"])

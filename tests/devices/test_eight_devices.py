@@ -1,0 +1,12 @@
+"""Eight devices with one seed each are eight runs of one seed, to the bit, and say nothing to each other."""
+
+from __future__ import annotations
+
+from own_process import run_on_devices
+
+
+def test_a_seed_alone_on_its_device_is_trained_to_the_bit_as_alone_and_without_a_message():
+    found = run_on_devices("on_eight_devices.py", 8)
+    assert found["devices"] == list(range(8))
+    assert (found["act"], found["learn"]) == ([], [])
+    assert found["different"] == []

@@ -1,0 +1,45 @@
+"""The examples for Stable-Baselines3, with the real packages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="the extra sb3 is not installed")
+pytest.importorskip("sb3_contrib", reason="the extra sb3 is not installed")
+pytest.importorskip("minigrid", reason="minigrid is not installed")
+
+import sb3_ppo
+import sb3_recurrent_ppo
+from minigrid_frames import frames_of
+
+import ndigo
+from ndigo.frames import tiles_in
+
+N, T = 4, 32
+
+
+@pytest.mark.parametrize(
+    "world",
+    ["MiniGrid-MultiRoom-N6-v0", "MiniGrid-KeyCorridorS3R3-v0", "MiniGrid-DoorKey-6x6-v0", "MiniGrid-MemoryS7-v0"],
+)
+def test_every_tile_of_minigrid_that_is_seen_is_listed(world):
+    assert set(tiles_in(frames_of(world, 1500))) <= set(sb3_ppo.FRAME.listed or ())
+
+
+@pytest.mark.parametrize("example", [sb3_ppo, sb3_recurrent_ppo], ids=lambda module: module.__name__)
+def test_an_agent_of_stable_baselines_learns_from_both_rewards_while_curiosity_learns(example, tmp_path):
+    """The pay that the agent has in its buffer is the last rollout's; by then the model is no novice."""
+    agent, envs = example.train("MiniGrid-MultiRoom-N2-S4-v0", steps=4 * N * T, num_envs=N, rollout=T)
+    buffer, curiosity = agent.rollout_buffer, envs.curiosity
+    assert curiosity.clock == 1 + 4 * T
+    assert curiosity.num_pending == 0
+    assert np.isfinite(buffer.rewards).all()
+    assert np.abs(buffer.rewards).max() > 0
+    uniform = sb3_ppo.FRAME.num_cells * np.log(sb3_ppo.FRAME.num_classes)
+    assert curiosity.numbers.model_loss[-1] < 0.5 * uniform
+    curiosity.save(tmp_path)
+    again = ndigo.Curiosity("ndigo-4", sb3_ppo.FRAME, 7, N, config=curiosity.pure.config, seed=1)
+    again.load(tmp_path)
+    assert again.clock == curiosity.clock
+    np.testing.assert_array_equal(again.believe(), curiosity.believe())

@@ -1,0 +1,181 @@
+"""Settings side by side: the numbers of separate runs, in folders like any other's; mistakes in one line."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sweep_files import write_sweep
+from tiny_runs import CHUNK, TINY, TRUST, WORLD, numbers, train_tiny
+
+import ndigo
+from ndigo.api import create_run, resume_beside
+from ndigo.cli import main
+from ndigo.config import VARIED, Config, varied_values
+from ndigo.errors import NdigoError
+from ndigo.scale.job import train_rows
+from ndigo.scale.note import read_note
+from ndigo.scale.sweep import read_sweep
+from ndigo.scale.vary import packs, runs_in, varied
+from ndigo.storage import checkpoint
+from ndigo.storage.run_folder import RunFolder
+from ndigo.training.run import Clock
+
+OTHER = {"model_rate": 1e-3, "gamma": 0.9, "lambda_": 0.5, "first_epsilon": 0.5, "last_rate": 0.5}
+
+
+def learned(line: dict) -> np.ndarray:
+    """What a line says of learning, in order."""
+    return np.concatenate([np.ravel(value) for value in line["learning"].values()])
+
+
+def create_tiny(path, **changes) -> None:
+    create_run(WORLD, "ndigo-1", out=path, is_beside=True, **{**TINY, **changes})
+
+
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory):
+    """Two settings in one program, stopped after a chunk; then one goes a chunk ahead, and both go on together."""
+    out = tmp_path_factory.mktemp("beside")
+    for name, changes in (("a", {}), ("b", OTHER)):
+        create_tiny(out / name, **changes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Clock, "is_over", lambda clock: True)
+        assert [run.outcome.step for run in resume_beside(runs_in(out), trust=TRUST, quiet=True)] == [CHUNK, CHUNK]
+        ndigo.resume(out / "a", trust=TRUST, quiet=True)
+    assert checkpoint.steps(out / "a" / "checkpoints") == [2 * CHUNK, CHUNK]
+    resume_beside(runs_in(out), trust=TRUST, quiet=True)
+    return out
+
+
+def test_settings_side_by_side_have_the_numbers_of_separate_runs(finished, beside, tmp_path):
+    alone = {"a": finished.path, "b": train_tiny(tmp_path / "b", **OTHER).path}
+    for name, path in alone.items():
+        together, apart = numbers(beside / name), numbers(path)
+        assert [line["step"] for line in together] == [line["step"] for line in apart]
+        for ours, others in zip(together, apart, strict=True):
+            np.testing.assert_allclose(learned(ours), learned(others), rtol=1e-3, atol=1e-5)
+    # They are not one run twice: model_rate, the first number, is another.
+    assert abs(learned(numbers(beside / "a")[-1])[0] - learned(numbers(beside / "b")[-1])[0]) > 1e-2
+
+
+def test_each_of_them_is_a_run_like_any_other(beside):
+    for name, gamma in (("a", 0.99), ("b", 0.9)):
+        run = ndigo.open_run(beside / name, trust=TRUST)
+        assert run.config.gamma == gamma
+        assert run.trained().num_seeds == 2
+        assert ndigo.resume(beside / name, trust=TRUST, quiet=True).outcome == ndigo.api.Outcome(20, "finished")
+
+
+def test_runs_that_have_no_step_in_common_go_on_alone(beside, tmp_path):
+    shutil.copytree(beside / "a", tmp_path / "a")
+    shutil.copytree(beside / "b", tmp_path / "b")
+    checkpoint.remove_after(tmp_path / "b" / "checkpoints", 16)
+    shutil.rmtree(tmp_path / "a" / "checkpoints" / "step_16")
+    with pytest.raises(NdigoError, match=r"have no good checkpoint of one step: continue each alone, as ndigo train "):
+        resume_beside(runs_in(tmp_path), trust=TRUST, quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["model_rate=1e-3,2e-3"], ["model-rate-0.001", "model-rate-0.002"]),
+        (["--model-rate=1e-3"], ["model-rate-0.001"]),
+        (["lambda=0.5", "gamma=0.9,0.99"], ["lambda-0.5-gamma-0.9", "lambda-0.5-gamma-0.99"]),
+    ],
+)
+def test_every_combination_has_a_name(words, names):
+    made = varied(words, Config())
+    assert list(made) == names
+    assert {config.batch for config in made.values()} == {Config().batch}
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("gama=0.9", "unknown setting that can be varied 'gama'; known: agent_rate, .* \\(nearest: gamma\\)"),
+        ("batch=8,16", "unknown setting that can be varied \\(a sweep varies any\\) 'batch'; known: "),
+        ("gamma=x", "--vary gamma=x: 'x' is no number; write NAME=VALUE,VALUE"),
+        ("gamma", "--vary gamma: '' is no number; write NAME=VALUE,VALUE"),
+        ("gamma=0.9,0.9", "--vary gamma=0.9,0.9: has a value twice"),
+        ("gamma=2", "gamma 2.0: must lie between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_varied_is_one_line(word, message):
+    with pytest.raises(NdigoError, match=f"^{message}"):
+        varied([word], Config())
+
+
+def test_a_setting_that_is_varied_twice_is_one_line():
+    with pytest.raises(NdigoError, match=r"^--vary gamma=0\.8: gamma is varied twice$"):
+        varied(["gamma=0.9", "gamma=0.8"], Config())
+
+
+def test_runs_that_one_program_cannot_train_are_named(tmp_path):
+    create_tiny(tmp_path / "a")
+    create_tiny(tmp_path / "b", batch=8)
+    with pytest.raises(
+        NdigoError, match=r"/a and \S+/b cannot train side by side: batch is 4 and 8; what may differ: "
+    ):
+        resume_beside(runs_in(tmp_path), trust=TRUST, quiet=True)
+
+
+def test_lanes_are_setting_after_setting_each_with_its_seeds():
+    made = [
+        Config(seeds=2, gamma=gamma, last_rate=0.5, last_model_rate=last) for gamma, last in ((0.8, None), (0.9, 0.1))
+    ]
+    values = varied_values(made)
+    assert values.keys() == {"gamma", "last_model_rate"}
+    np.testing.assert_allclose(values["gamma"], [0.8, 0.8, 0.9, 0.9], rtol=1e-6)
+    np.testing.assert_allclose(values["last_model_rate"], [0.5, 0.5, 0.1, 0.1], rtol=1e-6)  # None: as last_rate
+    assert varied_values(made[:1]) == {}
+
+
+def test_every_setting_that_can_vary_is_a_number_of_the_config():
+    assert {str(field.type) for field in dataclasses.fields(Config) if field.name in VARIED} == {
+        "float",
+        "float | None",
+    }
+
+
+def test_a_sweep_packs_rows_that_differ_in_what_can_vary_and_are_at_one_step(tmp_path):
+    tables = "[grid]\nbatch = [4, 8]\ngamma = [0.8, 0.9, 0.99]\n"
+    sweep = read_sweep(write_sweep(tmp_path / "sweep.toml", tables, pack=2), tmp_path / "rows")
+    assert sweep.pack == 2
+    (sweep.rows[0].path / "checkpoints" / "step_4").mkdir(parents=True)
+    made = [[row.name for row in pack] for pack in packs(sweep.rows, sweep.pack)]
+    assert made == [
+        ["batch-4-gamma-0.8"],
+        ["batch-4-gamma-0.9", "batch-4-gamma-0.99"],
+        ["batch-8-gamma-0.8", "batch-8-gamma-0.9"],
+        ["batch-8-gamma-0.99"],
+    ]
+
+
+def test_a_pack_that_is_no_number_or_not_for_this_engine_is_one_line(tmp_path, capsys):
+    with pytest.raises(NdigoError, match=r"pack = 0 must be a whole number of rows, from 1 to 1000$"):
+        read_sweep(write_sweep(tmp_path / "sweep.toml", pack=0))
+    file = write_sweep(tmp_path / "sweep.toml", pack=2)
+    assert main(["sweep", str(file), "--on", "slurm"]) == 2
+    assert "pack belongs to --on local; slurm trains each row alone" in capsys.readouterr().err
+
+
+def test_rows_of_a_pack_are_trained_and_noted_each_in_its_folder(beside, tmp_path, monkeypatch):
+    """Of rows that are done already: what a job does around the training."""
+    rows = read_sweep(write_sweep(tmp_path / "sweep.toml", "[grid]\ngamma = [0.8, 0.9]\n"), tmp_path / "rows").rows
+    asked = []
+    monkeypatch.setattr("ndigo.api.resume_beside", lambda paths, **_: asked.append(paths) or [done_run(paths[0])])
+    assert train_rows(rows, "local") == 20
+    assert asked == [[row.path for row in rows]]
+    for row in rows:
+        found = read_note(row.path)
+        assert found is not None
+        assert found[0].state == "done"
+        assert RunFolder(row.path).settings()["config"]["gamma"] == row.config.gamma
+
+
+def done_run(path):
+    return SimpleNamespace(path=path, outcome=ndigo.api.Outcome(20, "finished"))

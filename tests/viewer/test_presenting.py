@@ -1,0 +1,104 @@
+"""The page as one shows it to others: at a projector's width, from the first second on, with its moments marked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ndigo.viewer.stage import Company, Performer
+from ndigo.watching.recording import episode_key
+from ndigo.watching.session import Session
+from viewer.conftest import serving
+from viewer.test_live_page import MAP, heat, in_view, without
+
+CUT = """() => [...document.querySelectorAll(".value, .time, .title, .caption")]
+  .filter((e) => e.offsetParent && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 4))
+  .map((e) => e.textContent)"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(1400, 900), (1920, 1080), (2560, 1440)])
+def test_two_agents_fill_a_wide_screen_and_no_number_is_cut(watch, live, width, height):
+    page = watch(live, viewport={"width": width, "height": height}).ready()
+    page.press("c")
+    page.wait_for("two panes", lambda: page.page.locator(".pane").count() == 2)
+    page.ready()
+    page.step_to(110)
+    maps = [box.bounding_box() for box in page.page.locator("figure.world canvas, figure.belief canvas").all()]
+    assert len(maps) == 4
+    assert min(box["width"] for box in maps) > 0.21 * width
+    views = [box.bounding_box() for box in page.page.locator("figure.seen canvas").all()]
+    assert max(view["width"] for view in views) < 0.6 * maps[0]["width"]
+    assert page.page.evaluate(CUT) == []
+    assert page.page.evaluate("document.documentElement.scrollHeight") <= height  # all of it at once
+    assert page.text(".time") == "step 110 of 400"
+
+
+def test_it_plays_at_once_and_says_what_it_waits_for_until_then(watch, live):
+    page = watch(live, reduced_motion="no-preference")
+    page.page.wait_for_selector(".loading", state="visible")
+    page.ready()
+    page.wait_for("some steps", lambda: page.t >= 3)
+    assert not page.page.locator(".loading").is_visible()
+    assert page.page.get_attribute(".transport [data-playing]", "aria-label") == "Pause"
+
+
+def test_an_error_moves_nothing_on_the_page(watch, live):
+    page = watch(live).ready()
+    page.press("d", *["ArrowUp"] * 20)
+    before = page.page.locator(".timeline").bounding_box()
+    page.press("Enter")
+    page.wait_for("a refusal", lambda: page.page.locator(".notice").is_visible())
+    assert page.page.locator(".timeline").bounding_box() == before
+    assert "Click a cell" in page.text(".hint")
+
+
+def test_the_first_sight_of_an_object_is_a_moment_to_jump_to_with_what_it_paid(watch, live, recorded):
+    page = watch(live).ready()
+    t = in_view(recorded)[0]
+    page.step_to(t + 15)
+    nats = recorded.reward_c[0, t - 1 : t + 10, 1].max()
+    label = f"step {t}: found fixed, +{nats:.1f} nats"
+    assert page.text(".caption") == label
+    page.press("Home", ".")
+    page.reach(t)
+    page.press("End")
+    page.page.get_by_label(label).click()
+    page.reach(t)
+
+
+def test_the_exact_belief_stands_beside_the_learned_one_and_knows_no_hands(watch, live, shipped, recorded):
+    page = watch(live, viewport={"width": 1400, "height": 900}).ready()
+    t = in_view(recorded)[0] + 8
+    page.step_to(t)
+    exact = heat(page, recorded.walls, recorded.exact[0, t], recorded.meta["objects"])
+    elsewhere = without(MAP, recorded.agent[0, t])
+    np.testing.assert_allclose(page.cells("exact", MAP)[elsewhere], exact[elsewhere], atol=4)
+    page.press("b")
+    assert page.page.locator("figure.exact").count() == 0
+    moved = Session(shipped, episode_key(0, 0))
+    for _ in range(t):
+        moved.step()
+    moved.drop(0, 3, 9)
+    for _ in range(40):
+        moved.step()
+        if np.isnan(moved.frame()["exact"][0]).any():
+            break
+    assert np.isnan(moved.frame()["exact"][0]).any()  # what it saw of the object could not happen
+    assert np.isfinite(moved.frame()["exact"][1]).all()
+
+
+def test_a_slider_shows_the_same_episode_at_an_earlier_checkpoint(watch, shipped, idler, recorded):
+    def agent(seed, world, step=None):
+        return shipped if step is None else idler
+
+    company = Company((Performer("learner", ("seed 0",), ("exp1",), agent, steps=(500, 16_000)),), {"exp1": "exp1"})
+    with serving(company) as url:
+        page = watch(url).ready()
+        assert "16,000 learner steps" in page.text(".checkpoints")
+        page.step_to(10)
+        np.testing.assert_array_equal(page.cells("world", MAP)[tuple(recorded.agent[0, 10])], page.colour("agent"))
+        page.page.get_by_label("Checkpoint").fill("0")
+        page.wait_for("another agent", lambda: page.t == 0 and "500 learner" in page.text(".checkpoints"))
+        page.ready()
+        page.step_to(10)
+        np.testing.assert_array_equal(page.cells("world", MAP)[9, 9], page.colour("agent"))

@@ -1,0 +1,71 @@
+"""Worlds without a map in a real browser: their frames as pictures, to the end that each episode has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from stream_worlds import counting
+from untrained import untrained
+
+from ndigo.viewer.page import export_html
+from ndigo.viewer.stage import Company, Performer
+from ndigo.watching.recording import episode_key, record
+from viewer.conftest import serving
+
+SHAPE = (1, 20)
+
+
+@pytest.fixture(scope="module")
+def agent():
+    return untrained(counting())
+
+
+@pytest.fixture(scope="module")
+def episodes(agent):
+    return record(agent, [episode_key(0, i) for i in range(3)])
+
+
+def test_a_page_shows_what_was_seen_expected_and_paid_and_ends_with_the_episode(watch, episodes, tmp_path):
+    page = watch(export_html(episodes, tmp_path / "page.html").as_uri(), offline=True).ready()
+    assert page.page.locator("figure.world").count() == 0
+    for episode, length in enumerate(episodes.lengths.tolist()):
+        page.press("End")
+        page.reach(length)
+        assert page.text(".time") == f"step {length} of {length}"
+        assert page.text("figure.seen .readout") == "the end"
+        np.testing.assert_array_equal(page.cells("seen", SHAPE), episodes.seen[episode, length])
+        page.press("Home", "ArrowRight")
+        page.reach(1)
+        np.testing.assert_array_equal(page.cells("seen", SHAPE), episodes.seen[episode, 1])
+        assert float(page.number("all", "loss")) == pytest.approx(episodes.loss_c[episode, 1].sum(), abs=0.006)
+        assert float(page.number("task", "reward")) == pytest.approx(episodes.task[episode, 0], abs=0.002)
+        page.press("j", "j", "ArrowLeft")
+        page.reach(0)
+        np.testing.assert_array_equal(page.cells("expected", SHAPE), episodes.expected[episode, 0, 0])
+        page.press("n")
+        page.ready()
+
+
+def test_a_live_world_is_watched_and_its_actions_are_taken_by_number(watch, agent, episodes):
+    company = Company((Performer("counter", ("seed 0",), ("counting",), lambda seed, world: agent),), {"counting": "x"})
+    episode = int(episodes.lengths.argmax())
+    with serving(company) as url:
+        page = watch(url).ready()
+        for _ in range(episode):
+            page.press("n")
+            page.page.wait_for_timeout(50)
+            page.ready()
+        page.step_to(1)
+        np.testing.assert_array_equal(page.cells("seen", SHAPE), episodes.seen[episode, 1])
+        page.press("d")
+        page.wait_for("a refusal", lambda: "no map to move objects on" in page.text(".notice"))
+        page.press("w", "3")  # action c, whose bits are 0 and 1
+        page.reach(2)
+        lit = page.cells("seen", SHAPE)[0].max(axis=-1) > 60
+        assert lit[-2:].tolist() == [False, True]
+        page.press("Escape")
+        length = int(episodes.lengths[episode])
+        page.step_to(length)  # its length is drawn when it begins: no action changes it
+        assert page.text(".time") == f"step {length} of {length}"
+        page.press("c")
+        page.wait_for("a word", lambda: "none to compare it with" in page.text(".notice"))

@@ -1,0 +1,138 @@
+"""Recordings and sessions of worlds without a map: worlds whose every frame is known, and their own pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from custom_world import world as three_doors
+from stream_worlds import counting, read_count
+from untrained import untrained
+
+from ndigo.errors import NdigoError
+from ndigo.storage.episodes import load_episodes, save_episodes
+from ndigo.watching.drawing import drawn
+from ndigo.watching.movies import film_of
+from ndigo.watching.recording import episode_key, record
+from ndigo.watching.session import Session
+from ndigo.watching.snapshots import write_snapshots
+from ndigo.worlds import World
+
+WORLD = counting()
+KEYS = [episode_key(0, i) for i in range(4)]
+
+
+def drawn_by_hand(state) -> np.ndarray:
+    """A picture that says the step."""
+    return np.full((2, 3, 3), int(state.t), np.uint8)
+
+
+@pytest.fixture(scope="module")
+def agent():
+    return untrained(dataclasses.replace(WORLD, draw=drawn_by_hand))
+
+
+@pytest.fixture(scope="module")
+def episodes(agent):
+    return record(agent, KEYS)
+
+
+def first_frame(key) -> np.ndarray:
+    return np.asarray(WORLD.observe(WORLD.reset(jax.random.split(key, 3)[0])))
+
+
+def test_an_episode_is_recorded_to_the_end_that_its_first_frame_announces(episodes):
+    lengths = [int(read_count(first_frame(key))[1]) for key in KEYS]
+    assert len(set(lengths)) > 1
+    assert episodes.lengths.tolist() == lengths
+    assert episodes.meta["num_steps"] == max(lengths)
+    for e, length in enumerate(lengths):
+        np.testing.assert_array_equal(episodes.drawn[e, : length + 1, 0, 0, 0], range(length + 1))
+
+
+def test_the_pictures_tell_the_frames_bit_by_bit(episodes):
+    for e, length in enumerate(episodes.lengths):
+        for t in range(length + 1):
+            lit = (episodes.seen[e, t, 0].max(axis=-1) > 60).astype(np.uint8)  # a bit that is 0 is nearly black
+            step, told, _, last = read_count(lit[None, None])
+            assert (int(step), int(told)) == (t, length)
+            assert int(last) == (0 if t == 0 else episodes.a[e, t - 1])
+
+
+def test_task_and_events_are_the_worlds(episodes):
+    """The task pays step t+1 for action 1; events are "at two" and "after b"."""
+    for e, length in enumerate(episodes.lengths):
+        actions = episodes.a[e, :length].tolist()
+        assert episodes.task[e, :length].tolist() == [t + 1 if a == 1 else 0 for t, a in enumerate(actions)]
+        assert episodes.events[e, : length + 1].tolist() == [
+            [t == 2, t > 0 and actions[t - 1] == 1] for t in range(length + 1)
+        ]
+
+
+def test_left_alone_a_session_is_the_recording_frame_by_frame(agent, episodes):
+    e = int(episodes.lengths.argmax())
+    session, frames = Session(agent, KEYS[e]), []
+    frames.append(session.frame())
+    while not session.is_over:
+        session.step()
+        frames.append(session.frame())
+    length = int(episodes.lengths[e])
+    assert [frame["is_last"] for frame in frames] == [False] * length + [True]
+    for name in ("seen", "drawn", "events"):
+        np.testing.assert_array_equal([frame[name] for frame in frames], getattr(episodes, name)[e], err_msg=name)
+    np.testing.assert_allclose([frame["loss_c"] for frame in frames], episodes.loss_c[e], atol=1e-4)
+    np.testing.assert_allclose([frame["reward"] for frame in frames[1:]], episodes.reward[e, :length], atol=1e-4)
+    np.testing.assert_array_equal([frame["task"] for frame in frames[1:]], episodes.task[e, :length])
+    one_ahead = [frame["expected"][0] for frame in frames[:-1]]  # what it would do is what it did
+    np.testing.assert_array_equal(one_ahead, episodes.expected[e, :length, 0])
+    with pytest.raises(NdigoError, match=f"the episode is over after {length} steps"):
+        session.step()
+
+
+def test_surprise_is_minus_ln_of_the_chance_that_the_model_gave_to_the_frame(agent, episodes):
+    state, o_t = agent.start(), []
+    for t in range(2):
+        o_t.append((episodes.seen[3, t, 0].max(axis=-1) > 60).astype(np.uint8)[None, None])
+    _, state = agent.step(o_t[0], state)
+    chances = agent.predict(state, np.full(agent.num_ahead, episodes.a[3, 0]))[0]
+    by_hand = -np.log(np.where(o_t[1], chances, 1 - chances))[0, 0]
+    np.testing.assert_allclose(episodes.loss_c[3, 1], by_hand, atol=1e-3)
+    assert not episodes.loss_c[:, 0].any()
+
+
+def test_a_recording_comes_back_from_its_file_and_makes_a_film(episodes, tmp_path):
+    save_episodes(tmp_path / "episodes.npz", episodes)
+    again = load_episodes(tmp_path / "episodes.npz")
+    np.testing.assert_array_equal(again.expected, episodes.expected)
+    film = film_of(again, 1)
+    assert len(film) == again.lengths[1] + 1
+    title, pictures, (x, y), (width, height) = film.panels[1]  # type: ignore[union-attr]
+    assert title == "it sees"
+    shown = film.frame(1)[y : y + height, x : x + width]
+    cell = width // pictures.shape[3]
+    np.testing.assert_array_equal(shown[::cell, ::cell], again.seen[1, 1])
+    with pytest.raises(NdigoError, match="a figure shows maps, and counting has none"):
+        write_snapshots(tmp_path / "figure.png", again, 0)
+
+
+def test_truth_without_a_map_is_drawn_on_an_empty_floor(shipped, recorded):
+    """Objects, belief and discovery loss are those of the same world with its map."""
+    unmapped = dataclasses.replace(shipped.world, grid=None)
+    bare = record(dataclasses.replace(shipped, world=unmapped), [episode_key(0, 0)])
+    assert bare.walls.shape == (19, 19)
+    assert not bare.walls.any()
+    assert [thing["name"] for thing in bare.meta["objects"]] == ["fixed", "noise"]
+    np.testing.assert_array_equal(bare.objects[0], recorded.objects[0])
+    np.testing.assert_allclose(bare.belief[0], recorded.belief[0], atol=5e-4)
+    np.testing.assert_allclose(bare.discovery_loss[0], recorded.discovery_loss[0], atol=1e-4)
+    assert bare.seen.shape[2:4] == (5, 5)
+    assert bare.exact is None
+
+
+def test_a_world_that_draws_what_is_no_picture_is_named():
+    world: World = dataclasses.replace(three_doors, draw=lambda state: jnp.zeros((3, 3)))
+    with pytest.raises(NdigoError, match=r"'three_doors': its draw returns float32\[3, 3\], expected uint8\[H, W, 3\]"):
+        drawn(world, world.reset(KEYS[0]))
