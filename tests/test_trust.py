@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -141,6 +142,16 @@ def test_a_file_can_name_no_other_suite_than_the_registered_ones(world, mark, tm
     agent = planted(tmp_path / "agent.safetensors", world=world)
     assert "unknown suite" in refused(["evaluate", str(agent), "--trust", "planted"], capsys)
     assert not mark.exists()
+
+
+def test_a_suite_that_raises_is_said_to_be_its_own_mistake(monkeypatch):
+    def unreachable(package, id_):
+        raise OSError("no route to the data")
+
+    monkeypatch.setitem(sys.modules, "navix", types.ModuleType("navix"))
+    monkeypatch.setattr("ndigo.interop.suites.navix.by_name", unreachable)
+    with pytest.raises(NdigoError, match=r"^world navix::Any: navix raised OSError: no route to the data$"):
+        ndigo.api.as_world("navix::Any")
 
 
 def test_the_process_of_a_row_imports_nothing_from_the_working_folder(tmp_path, monkeypatch):

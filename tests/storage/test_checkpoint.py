@@ -1,5 +1,7 @@
 """Checkpoints are whole or absent, and know when they are damaged."""
 
+import hashlib
+import json
 import os
 from pathlib import Path
 
@@ -192,3 +194,22 @@ def test_copies_do_not_change_when_the_device_reuses_the_memory():
 def test_a_tree_of_another_shape_is_refused_by_the_first_tensor_that_differs(like, message):
     with pytest.raises(NdigoError, match=f"^here is of another configuration: {message}$"):
         checkpoint.into_tree({"['a']": np.zeros(3, np.float32)}, like, "here")
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff" * 99, (2**62).to_bytes(8, "little") + b"{}", b"\x08" + b"\0" * 7 + b'{"a":5}   ']
+)
+def test_a_state_that_is_no_arrays_is_named_though_its_digest_is_right(data, tmp_path):
+    path = checkpoint.save(tmp_path, 4, {"a": np.zeros(3)}, "mark")
+    (path / "state.safetensors").write_bytes(data)
+    manifest = {"step": 4, "state": hashlib.sha256(data).hexdigest(), "fingerprint": "mark"}
+    (path / "manifest.json").write_bytes(seal(json.dumps(manifest).encode()) + b"\n")
+    with pytest.raises(NdigoError, match=r"step_4 holds no arrays that can be read$"):
+        checkpoint.load(path, "mark")
+
+
+def test_what_was_just_saved_stays_beside_later_ones(tmp_path):
+    """Of a run that begins anew in the folder of another, or goes on from before a damaged one."""
+    for step in (8, 12, 4):
+        checkpoint.save(tmp_path, step, {"a": np.zeros(3)}, "mark")
+    assert checkpoint.steps(tmp_path) == [12, 8, 4]

@@ -203,7 +203,10 @@ def load(path: Path, fingerprint: str) -> dict[str, np.ndarray]:
         if "parts" not in manifest:
             return safetensors.numpy.load(files["state.safetensors"])
         return assembled(files, manifest["shapes"])
-    except (safetensors.SafetensorError, KeyError, ValueError):  # its digest is right: whoever wrote it wrote no arrays
+    except ValueError as error:
+        raise UnusableCheckpoint(f"checkpoint {path} is damaged ({error})") from None
+    except (safetensors.SafetensorError, KeyError, TypeError, AttributeError):
+        # Its digests are right: whoever wrote it wrote no arrays.
         raise UnusableCheckpoint(f"checkpoint {path} holds no arrays that can be read") from None
 
 

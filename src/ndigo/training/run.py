@@ -40,8 +40,9 @@ from ndigo.training.divergence import DivergedError, refuse_bad_numbers, refuse_
 from ndigo.training.learner import Numbers
 from ndigo.training.logs import Log, open_logs, scalars
 from ndigo.training.progress import TrainingProgress
+from ndigo.training.rounds import TrainState
 from ndigo.training.signals import stop_signals, wait_for
-from ndigo.training.trainer import Trainer, TrainState, make_trainer
+from ndigo.training.trainer import Trainer, make_trainer
 from ndigo.worlds import World
 
 Saved = dict[str, np.ndarray] | Share  # a state as it is saved

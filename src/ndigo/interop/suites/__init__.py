@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 
-from ndigo.errors import NdigoError, unknown_name
+from ndigo.errors import NdigoError, running, unknown_name
 from ndigo.interop.suites.craftax import from_craftax
 from ndigo.interop.suites.gymnasium import from_gymnasium
 from ndigo.interop.suites.gymnax import from_gymnax
@@ -32,7 +32,8 @@ def suite_world(name: str) -> World:
     except ImportError as error:
         extra = f"pip install 'ndigo[{SUITES[suite]}]'"
         raise NdigoError(f"world {name}: {suite} is not installed ({error}): {extra}") from None
-    return importlib.import_module(f"{__name__}.{suite}").by_name(package, id_)
+    with running(f"world {name}: {suite}"):  # one that loads its data from elsewhere, say
+        return importlib.import_module(f"{__name__}.{suite}").by_name(package, id_)
 
 
 __all__ = [
