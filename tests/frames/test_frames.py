@@ -178,16 +178,16 @@ WRONG = {
     "limits that are one": (lambda: frames.vector(1, low=1, high=1 + 1e-12), "expected finite low < high"),
     "limits too far": (lambda: frames.vector(1, low=-3e38, high=3e38), "expected finite low < high"),
     "limits of text": (
-        lambda: frames.vector(1, low="a", high=1),
+        lambda: frames.vector(1, low="a", high=1),  # pyright: ignore[reportArgumentType]
         "low is 'a', expected a number, or one for each of 1",
     ),
     "limits too many": (lambda: frames.vector(2, low=0, high=(1, 2, 3)), r"high is \(1, 2, 3\), expected a number"),
     "two names": (lambda: frames.tiles((3, 2), names=("a", "a")), "two channels are named 'a'"),
-    "no name": (lambda: frames.vector(2, low=0, high=1, names=("a", 5)), "the name 5 is no text"),
-    "one value": (lambda: frames.tiles(5), "values is 5, expected a list"),
-    "half a tile": (lambda: frames.tiles((3, 2), listed=[(0.5, 1)]), r"\(0.5, 1\) is listed"),
-    "one channel": (lambda: frames.bits(3, 3), "channels is 3, expected a list"),
-    "part": (lambda: frames.join(map=3), "part 'map' is a int, expected one of ndigo.frames"),
+    "no name": (lambda: frames.vector(2, low=0, high=1, names=("a", 5)), "the name 5 is no text"),  # pyright: ignore[reportArgumentType]
+    "one value": (lambda: frames.tiles(5), "values is 5, expected a list"),  # pyright: ignore[reportArgumentType]
+    "half a tile": (lambda: frames.tiles((3, 2), listed=[(0.5, 1)]), r"\(0.5, 1\) is listed"),  # pyright: ignore[reportArgumentType]
+    "one channel": (lambda: frames.bits(3, 3), "channels is 3, expected a list"),  # pyright: ignore[reportArgumentType]
+    "part": (lambda: frames.join(map=3), "part 'map' is a int, expected one of ndigo.frames"),  # pyright: ignore[reportArgumentType]
     "ragged codebook": (lambda: frames.pixels(4, patch=2, codebook=[[1], [1, 2]]), "are not of one size"),
     "pictures": (lambda: frames.patches_in(np.full((4, 4, 1), 300), 2), r"are int64\[4, 4, 1\], expected uint8"),
     "no parts": (lambda: frames.join(), "a join of no frames"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from ndigo.watching.recording import episode_key
 from ndigo.watching.session import Session
 from viewer.conftest import serving
 from viewer.test_live_page import MAP, heat, in_view, without
+from viewer.watcher import PATIENCE
 
 CUT = """() => [...document.querySelectorAll(".value, .time, .title, .caption")]
   .filter((e) => e.offsetParent && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 4))
@@ -33,13 +36,23 @@ def test_two_agents_fill_a_wide_screen_and_no_number_is_cut(watch, live, width, 
     assert page.text(".time") == "step 110 of 400"
 
 
-def test_it_plays_at_once_and_says_what_it_waits_for_until_then(watch, live):
-    page = watch(live, reduced_motion="no-preference")
-    page.page.wait_for_selector(".loading", state="visible")
-    page.ready()
-    page.wait_for("some steps", lambda: page.t >= 3)
-    assert not page.page.locator(".loading").is_visible()
-    assert page.page.get_attribute(".transport [data-playing]", "aria-label") == "Pause"
+def test_it_says_what_it_waits_for_and_then_plays_at_once(watch, shipped):
+    is_loaded = threading.Event()
+
+    def agent(seed, world):
+        is_loaded.wait(PATIENCE)
+        return shipped
+
+    with serving(Company((Performer("late", ("seed 0",), ("exp1",), agent),), {"exp1": "exp1"})) as url:
+        page = watch(url, reduced_motion="no-preference")
+        page.wait_for("a word", lambda: page.text(".loading") == "preparing the agent ...")
+        box, width = page.page.locator(".loading").bounding_box(), 1280
+        assert abs(box["x"] + box["width"] / 2 - width / 2) < 2  # in the middle
+        is_loaded.set()
+        page.ready()
+        page.wait_for("some steps", lambda: page.t >= 3)
+        assert not page.page.locator(".loading").is_visible()
+        assert page.page.get_attribute(".transport [data-playing]", "aria-label") == "Pause"
 
 
 def test_an_error_moves_nothing_on_the_page(watch, live):

@@ -279,6 +279,20 @@ def test_what_cannot_be_watched_is_one_line_and_exit_code_2(
     assert says in err
 
 
+def test_without_arguments_the_best_agent_stands_beside_one_that_is_not_ndigos(request, monkeypatch):
+    monkeypatch.chdir(request.config.rootpath)
+    paths = view.opening_scene()
+    assert paths[-1] == Path("results/agents")
+    rewards = [view.describe(path, ()).reward.name for path in paths[:-1]]
+    assert rewards[0].startswith("ndigo")
+    assert not any(reward.startswith("ndigo") for reward in rewards[1:])
+    company = view.gather(Arguments(paths=paths))
+    assert company.compare
+    assert len({performer.label for performer in company.performers}) == len(
+        company.performers
+    )  # none stands there twice
+
+
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "ndigo.viewer.server")
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
