@@ -156,7 +156,8 @@ def test_craftax_frames_say_what_the_observation_says():
         [np.eye(num_blocks + 1)[blocks][..., 1:], np.eye(5)[mobs][..., 1:]],
         axis=-1,
     )
-    np.testing.assert_array_equal(np.concatenate([ones.ravel(), frame["numbers"]]), theirs)
+    found = np.concatenate([ones.ravel(), frame["numbers"]])
+    np.testing.assert_allclose(found, theirs, atol=1e-6)  # compiled apart, the light rounds otherwise
 
 
 @pytest.mark.parametrize("name", ["navix::Navix-DoorKey-5x5-v0", "xminigrid::XLand-MiniGrid-R1-9x9"])
