@@ -106,8 +106,9 @@ def loops(reward: str, config: Config, num_envs: int, T: int, num_rollouts: int)
 
     def make(curiosity: PureCuriosity) -> Callable[[], Any]:
         env = CuriousGymnax(GymnaxWorld(WORLD), curiosity)
-        run = jax.jit(lambda key: purejaxrl_ppo.train(key, env, num_envs, T, num_rollouts)[0])
-        return lambda: run(jax.random.key(0)).block_until_ready()
+        # With the frames, which the policy led to: else a loop without pay would be optimised away.
+        run = jax.jit(lambda key: purejaxrl_ppo.train(key, env, num_envs, T, num_rollouts))
+        return lambda: jax.block_until_ready(run(jax.random.key(0)))
 
     return {name: make(curiosity) for name, curiosity in kinds.items()}
 

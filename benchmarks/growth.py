@@ -21,8 +21,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from ndigo.agent import Rows
@@ -30,7 +31,9 @@ from ndigo.api import default_preset
 from ndigo.bench.timing import timed
 from ndigo.config import Config, preset
 from ndigo.fast.compiling import acting_options, learning_options
+from ndigo.palette import SERIES
 from ndigo.paper.experiments import EXPERIMENTS
+from ndigo.report.figures import PAGE, STYLE, plain, save_figure
 from ndigo.rewards import make_reward
 from ndigo.training.learner import LearnerState
 from ndigo.training.trainer import make_trainer
@@ -44,9 +47,9 @@ COUNTS: dict[str, tuple[int, ...]] = {
 REWARD = "pe"  # needs one step ahead: K is free
 TITLES = {
     "seeds": "update, seeds side by side",
-    "actors": "collection of an episode, worlds at once",
+    "actors": "an episode, worlds at once",
     "window": "update, steps in a window",
-    "num_ahead": "update, steps predicted ahead (K)",
+    "num_ahead": "update, steps ahead (K)",
 }
 
 
@@ -127,23 +130,34 @@ def main() -> None:
 
 
 def draw(told: dict[str, Any], about: dict[str, Any], path: Path) -> None:
-    figure, axes = plt.subplots(1, len(told), figsize=(3.2 * len(told), 3), layout="constrained", squeeze=False)
-    for ax, (name, found) in zip(axes[0], told.items(), strict=True):
+    with rc_context(STYLE):
+        figure = _panels(told)
+        figure.suptitle(f"{about['device']}, preset {about['preset']}, jax {about['jax']}", fontsize=7.5)
+        save_figure(figure, path.with_suffix(""), (path.suffix[1:],))
+
+
+def _panels(told: dict[str, Any]) -> Figure:
+    figure = Figure(figsize=(PAGE, 2.0), layout="constrained")
+    measured, fitted = SERIES[:2]
+    for axis, (name, found) in zip(figure.subplots(1, len(told), squeeze=False)[0], told.items(), strict=True):
         counts = np.array(list(found["ms"]), float)
         middle, low, high = (np.array([np.percentile(ms, q) for ms in found["ms"].values()]) for q in (50, 25, 75))
-        ax.errorbar(counts, middle, yerr=[middle - low, high - middle], fmt="o", color="#0072b2", markersize=4)
+        ends = [middle - low, high - middle]
+        axis.errorbar(counts, middle, yerr=ends, fmt=measured.marker, color=measured.colour, markersize=3)
         fit = found["at_one_ms"] * counts ** found["exponent"]
-        ax.plot(counts, fit, color="#d55e00", label=f"count^{found['exponent']:.2f}")
-        ax.set(xscale="log", yscale="log", xlabel=name, ylabel="ms", title=TITLES[name])
-        ax.set_xticks(counts, [f"{count:,.0f}" for count in counts], fontsize=8)
-        ax.minorticks_off()
-        ax.set_ylim(middle.min() / 2, 2 * middle.max())  # what does not grow should look it
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.yaxis.set_major_formatter(lambda ms, _: f"{ms:,g}")
-        ax.title.set_fontsize(9)
-        ax.legend(frameon=False)
-    figure.suptitle(f"{about['device']}, preset {about['preset']}, jax {about['jax']}", fontsize=9)
-    figure.savefig(path, dpi=130)
+        axis.plot(counts, fit, color=fitted.colour, linestyle=fitted.dash, linewidth=1)
+        axis.annotate(f"count^{found['exponent']:.2f}", (0.05, 0.9), xycoords="axes fraction", color=fitted.colour)
+        axis.set(xscale="log", yscale="log", xlabel=name, title=TITLES[name])
+        axis.set_xticks(counts, [f"{count:,.0f}" for count in counts], fontsize=6)
+        axis.minorticks_off()
+        axis.set_ylim(middle.min() / 2, 2 * middle.max())  # what does not grow should look it
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.yaxis.set_major_formatter(lambda ms, _: f"{ms:,g}")
+        axis.tick_params(axis="y", labelsize=6)
+        axis.title.set_fontsize(6.5)
+        plain(axis)
+    figure.axes[0].set_ylabel("ms")
+    return figure
 
 
 if __name__ == "__main__":

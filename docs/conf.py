@@ -32,6 +32,7 @@ html_theme = "furo"
 html_title = "ndigo"
 html_static_path = ["pictures"]
 html_show_sourcelink = False
+html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
 nitpicky = False  # types in signatures name JAX's and NumPy's own pages, which are not fetched
 autodoc_member_order = "bysource"

@@ -2,9 +2,9 @@
 
 python examples/cleanrl_ppo.py              # MiniGrid's chain of two rooms
 """
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 
 import gymnasium
-import minigrid  # noqa: F401  (names its worlds to Gymnasium)
 import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode

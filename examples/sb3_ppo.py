@@ -2,10 +2,10 @@
 
 python examples/sb3_ppo.py                  # MiniGrid's chain of six rooms, which pays only at its end
 """
+# pyright: reportMissingImports=false
 
 import argparse
 
-import minigrid  # noqa: F401  (names its worlds to Gymnasium)
 from minigrid.wrappers import ImgObsWrapper
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env

@@ -2,6 +2,7 @@
 
 python examples/sb3_recurrent_ppo.py        # MiniGrid's memory task; prints the pay by channel at the end
 """
+# pyright: reportMissingImports=false
 
 import argparse
 
@@ -21,9 +22,9 @@ class LogPay(BaseCallback):
     def _on_step(self) -> bool:
         infos = self.locals["infos"]
         for name in ("reward_task", "reward_intrinsic"):
-            self.logger.record_mean(f"curiosity/{name}", np.mean([info[name] for info in infos]))
+            self.logger.record_mean(f"curiosity/{name}", float(np.mean([info[name] for info in infos])))
         for channel in infos[0]["nats"]:
-            self.logger.record_mean(f"curiosity/{channel}", np.mean([info["nats"][channel] for info in infos]))
+            self.logger.record_mean(f"curiosity/{channel}", float(np.mean([info["nats"][channel] for info in infos])))
         return True
 
 

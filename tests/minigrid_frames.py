@@ -8,9 +8,8 @@ import numpy as np
 def frames_of(world: str, num_steps: int, seed: int = 0) -> np.ndarray:
     """[num_steps, 7, 7, 3]."""
     import gymnasium
-    import minigrid  # noqa: F401  (names its worlds to Gymnasium)  # pyright: ignore[reportMissingImports]
 
-    env, rng, frames = gymnasium.make(world), np.random.default_rng(seed), []
+    env, rng, frames = gymnasium.make(f"minigrid:{world}"), np.random.default_rng(seed), []
     observation, _ = env.reset(seed=seed)
     for _ in range(num_steps):
         frames.append(observation["image"])

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import equinox as eqx
+import gymnasium
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
+from ndigo.interop.suites import from_gymnasium
 from ndigo.worlds import Channel, World
+from ndigo.worlds.host import Host
 
 NUM_BITS = 10  # of the episode's name
 
@@ -64,6 +71,44 @@ def read_count(o_t: Array) -> tuple[Array, ...]:
     bits = jnp.asarray(o_t)[..., 0, 0, :].astype(jnp.int32)
     cuts = [(0, 4), (4, 8), (8, 8 + NUM_BITS), (8 + NUM_BITS, 10 + NUM_BITS)]
     return tuple((bits[..., i:j] << jnp.arange(j - i)).sum(axis=-1) for i, j in cuts)
+
+
+class CountingEnv(gymnasium.Env):
+    """`counting` as an environment of Gymnasium, in NumPy."""
+
+    def __init__(self, longest: int = 6):
+        self.longest, self.action_space = longest, gymnasium.spaces.Discrete(3)
+        self.observation_space = gymnasium.spaces.Box(0, 1, (1, 1, 10 + NUM_BITS), np.uint8)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.t, self.last_action = 0, 0
+        self.length, self.name = (int(self.np_random.integers(*ends)) for ends in ((1, self.longest + 1), (0, 1024)))
+        return self._frame(), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        assert self.t < self.length, "an episode that is over goes on"
+        self.t, self.last_action = self.t + 1, action
+        is_last, is_even = self.t == self.length, self.length % 2 == 0
+        return self._frame(), float(self.t * (action == 1)), is_last and is_even, is_last and not is_even, {}
+
+    def _frame(self) -> np.ndarray:
+        numbers = [(self.t, 4), (self.length, 4), (self.name, NUM_BITS), (self.last_action, 2)]
+        return np.array([[[n >> i & 1 for n, size in numbers for i in range(size)]]], np.uint8)
+
+
+def hosted_counting(longest: int = 6) -> World:
+    """`counting` where the host steps it, in this process."""
+    world = from_gymnasium(
+        lambda: CountingEnv(longest),
+        name="counting",
+        num_steps=longest,
+        place=lambda env: env.t,
+        events={"at two": lambda env, _: env.t == 2, "after b": lambda env, _: env.t > 0 and env.last_action == 1},
+    )
+    assert world.host is not None
+    make = world.host.open
+    return dataclasses.replace(world, host=Host(lambda num, _: make(num, 0)))
 
 
 def corridor_to_goal(length: int = 5) -> World:

@@ -71,10 +71,14 @@ def change_settings(run: Path, old: str, new: str) -> None:
 
 
 def wait_for_lines(
-    process: subprocess.Popen[str], run: Path, count: int, meanwhile: Callable[[], object] = lambda: None
+    process: subprocess.Popen[str],
+    run: Path,
+    count: int,
+    meanwhile: Callable[[], object] = lambda: None,
+    patience: float = 200,
 ) -> None:
     """Until the process has written so many lines of the run's metrics."""
-    metrics, deadline = run / "metrics.jsonl", time.monotonic() + 200
+    metrics, deadline = run / "metrics.jsonl", time.monotonic() + patience
     while not (metrics.exists() and metrics.read_bytes().count(b"\n") >= count):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from jax.sharding import Mesh
 from rich.console import Console
 
 from ndigo.agents.agent import Agent
@@ -25,6 +26,7 @@ from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation
 from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.gate import check_records
+from ndigo.gate.parts import refuse_unshared
 from ndigo.notebook.cards import card, latest, run_line
 from ndigo.notebook.plot import Plot
 from ndigo.notebook.rows import dataframe, metric_rows
@@ -141,12 +143,25 @@ def create_run(
     `is_beside`: it will train beside others, and the mesh is theirs together (`resume_beside`).
     """
     refuse_missing_logs(logs)
+    if isinstance(world, World) and world.host is not None and world.host.num_envs is not None:
+        changes = {"actors": world.host.num_envs} | changes
     names = {"world": name_of(world), "reward": name_of(reward)}
     config = config_of_preset(preset or default_preset(), **names, **changes)
     run = Run(Path(out) if out else default_path(config), config, as_world(world), as_reward(reward))
     check_records(run.config, run.world, run.reward)
-    new_run(run.path, run.config, run.world, run.reward, None if is_beside else choose_mesh(mesh, config))
+    chosen = None if is_beside else mesh_of(run, mesh)
+    refuse_unshared(chosen, run.config, run.world, run.reward)
+    new_run(run.path, run.config, run.world, run.reward, chosen)
     return run
+
+
+def mesh_of(run: Run, text: str | None) -> Mesh | None:
+    """What `--mesh` asks for, or all devices; one for a world that the host steps."""
+    if run.world.host is None:
+        return choose_mesh(text, run.config)
+    if text is not None:
+        raise NdigoError(f"--mesh {text}: world {run.world.name} is stepped by the host, and trains on one device")
+    return None
 
 
 def resume(
@@ -163,12 +178,14 @@ def resume(
     """Continues a run from its newest good checkpoint, as if it had never stopped; on any mesh."""
     keep_compiled_programs()
     run = open_run(path, world=world, reward=reward, trust=trust)
+    chosen = mesh_of(run, mesh)
+    refuse_unshared(chosen, run.config, run.world, run.reward)
     outcome = continue_run(
         RunFolder(run.path),
         run.config,
         run.world,
         run.reward,
-        mesh=choose_mesh(mesh, run.config),
+        mesh=chosen,
         minutes=minutes,
         logs=logs,
         console=Console(quiet=quiet, markup=False, emoji=False),
@@ -194,11 +211,15 @@ def resume_beside(
     keep_compiled_programs()
     runs = [open_run(path, world=world, reward=reward, trust=trust) for path in paths]
     refuse_unlike([run.config for run in runs], [str(run.path) for run in runs])
+    if runs[0].world.host is not None:
+        raise NdigoError(f"world {runs[0].world.name} is stepped by the host: its settings train one after the other")
+    chosen = choose_mesh(mesh, runs[0].config, len(runs) * runs[0].config.seeds)
+    refuse_unshared(chosen, runs[0].config, runs[0].world, runs[0].reward)
     outcome = continue_runs(
         [(RunFolder(run.path), run.config) for run in runs],
         runs[0].world,
         runs[0].reward,
-        mesh=choose_mesh(mesh, runs[0].config, len(runs) * runs[0].config.seeds),
+        mesh=chosen,
         minutes=minutes,
         logs=logs,
         console=Console(quiet=quiet, markup=False, emoji=False),

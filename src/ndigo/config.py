@@ -240,8 +240,6 @@ def refuse_unlike(beside: Sequence[Config], names: Sequence[str]) -> None:
 
 def with_values(config: Config, values: Mapping[str, Any]) -> Config:
     """The settings with numbers that only the device knows; the host has checked them."""
-    if not values:
-        return config
     own = copy.copy(config)
     for name, value in values.items():
         object.__setattr__(own, name, value)

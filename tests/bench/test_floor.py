@@ -5,9 +5,12 @@ from __future__ import annotations
 import jax
 import pytest
 from custom_world import world as tiny_world
+from frames.frame_kinds import KINDS
 from tiny_runs import TINY
 
+from ndigo import frames
 from ndigo.bench.floor import Cost, Rates, update_floor
+from ndigo.bench.layers import encoder_layers, features
 from ndigo.bench.timing import measure
 from ndigo.config import preset
 from ndigo.paper.experiments import EXPERIMENTS
@@ -46,6 +49,29 @@ def test_arithmetic_is_two_operations_for_each_weight_a_row_meets(predictor):
     weights += 3 * (config.window // config.probe_stride) * 3 * mlp(params.probe.mlp)
     expected = config.seeds * (2 * weights + 12 * num_params)
     assert update_floor(config, world, reward, num_params).operations == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["tiles", "bins", "pixels", "join"])
+def test_an_encoders_layers_are_the_weights_it_has(name):
+    """Of tiles the rows are picked, one per layer of a cell; all other weights are met once for each position."""
+    frame = KINDS[name]
+    encoder = jax.eval_shape(lambda: frame.init_encoder(jax.random.key(0), 8, 4))
+
+    def products(frame, encoder) -> int:
+        if isinstance(frame, frames.Join):
+            return sum(products(part, encoder.parts[name]) for name, part in frame.parts)
+        if isinstance(frame, frames.Vector):
+            return encoder.dense.weight.size
+        if isinstance(frame, frames.Pixels):
+            return products(frame.grid, encoder.tokens)
+        picked = 0 if isinstance(frame, frames.Bits) else frame.height * frame.width * len(frame.values) * 4
+        cnn = encoder if isinstance(frame, frames.Bits) else encoder.cnn
+        halved = -(-frame.height // 2) * -(-frame.width // 2)
+        convolved = frame.height * frame.width * cnn.conv1.weight.size + halved * cnn.conv2.weight.size
+        return picked + convolved + cnn.dense.weight.size
+
+    assert sum(p * i * o for p, i, o in encoder_layers(frame, 8, 4)) == products(frame, encoder)
+    assert features(frame, 8) == encoder.num_features
 
 
 def test_an_agent_that_acts_at_random_has_no_network_to_train():

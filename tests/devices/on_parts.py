@@ -25,7 +25,7 @@ def main(folder: Path) -> None:
         "act": collectives(split.act, state.key, state.learner.params, state.rows, state.crowd, {}),
         "learn": collectives(split.learn, state.learner, state.rows, state.key, {}),
     }
-    is_over, Clock.is_over = Clock.is_over, lambda clock: True  # after a chunk
+    is_over, Clock.is_over = Clock.is_over, lambda self: True  # after a chunk
     run = ndigo.train(WORLD, "ndigo-1", out=folder / "run", mesh="seeds=2,data=2", quiet=True, **TINY)
     Clock.is_over = is_over
     assert run.outcome == ndigo.api.Outcome(4, "time")

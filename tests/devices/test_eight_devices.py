@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from own_process import run_on_devices
+from many_devices import run_on_devices
 
 
 def test_a_seed_alone_on_its_device_is_trained_to_the_bit_as_alone_and_without_a_message():

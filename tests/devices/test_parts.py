@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +17,10 @@ from ndigo.agent import make_replay
 from ndigo.config import preset
 from ndigo.devices.parts import DATA, Parts
 from ndigo.errors import NdigoError
+from ndigo.gate.parts import refuse_unshared
 from ndigo.rewards import make_reward
 from ndigo.training.acting import make_collector
 from ndigo.training.learner import make_learner
-from ndigo.training.trainer import make_trainer
 from ndigo.training.twins import PLAIN
 
 CONFIG = preset("cpu", **{name: value for name, value in TINY.items() if name != "preset"})
@@ -26,7 +28,7 @@ REWARD = make_reward("ndigo-1")
 TWO = Parts(2)
 
 
-def over_parts(function, in_axes=0):
+def over_parts(function: Callable[..., Any], in_axes: Any = 0) -> Callable[..., Any]:
     """The function of each part, one device doing them all: `vmap` names the axis as a mesh would."""
     return jax.jit(jax.vmap(function, in_axes=in_axes, axis_name=DATA, axis_size=TWO.num))
 
@@ -94,8 +96,9 @@ def test_a_reward_that_remembers_what_it_paid_is_refused_in_parts_and_one_that_d
         after_update=lambda m, _, paid, t: m + paid.r_t.sum(),
     )
     with pytest.raises(NdigoError, match=r"^reward summing remembers what it paid, which parts of a seed cannot share"):
-        make_trainer(CONFIG, world, summing, mesh)  # type: ignore[arg-type]
-    make_trainer(CONFIG, world, make_reward("pg"), mesh)  # type: ignore[arg-type]
+        refuse_unshared(mesh, CONFIG, world, summing)  # type: ignore[arg-type]
+    refuse_unshared(mesh, CONFIG, world, make_reward("pg"))  # type: ignore[arg-type]
+    refuse_unshared(None, CONFIG, world, summing)
 
 
 class FakeMesh:

@@ -145,7 +145,7 @@ def stream_of(make: Any) -> Slots:
     world = make()
 
     def play(key: Array) -> Slots:
-        actor = new_actor(world, key, 2)
+        actor = new_actor(world.reset(key), 2)
         return play_slots(world, ByTheStep(), key, actor, jnp.float32(0.2), SLOTS, longest=3)[1]
 
     return jax.device_get(once(play)(jax.random.key(3)))
@@ -173,7 +173,7 @@ def test_an_unknown_suite_is_named_with_the_nearest():
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_suite_that_is_not_installed_names_its_extra(suite, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, suite, None)
-    with pytest.raises(NdigoError, match=rf"{suite} is not installed .*pip install 'ndigo\[{suite}\]'"):
+    with pytest.raises(NdigoError, match=rf"{suite} is not installed .*pip install 'ndigo\[{SUITES[suite]}\]'"):
         suite_world(f"{suite}::any")
 
 

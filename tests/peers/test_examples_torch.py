@@ -1,20 +1,23 @@
 """The example in the style of CleanRL, with real PyTorch and MiniGrid."""
 
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch", reason="the extra sb3 is not installed")
 pytest.importorskip("stable_baselines3", reason="the extra sb3 is not installed")
-pytest.importorskip("minigrid", reason="minigrid is not installed")
+pytest.importorskip("minigrid", reason="the extra sb3 is not installed")
 
 import cleanrl_ppo
 import torch
 
 
 def test_a_hand_written_loop_is_paid_rollout_by_rollout():
-    """A weight of 0 plays the same actions with the same seed: what is paid is no part of how it is paid."""
+    """A weight of 0 plays the same first rollout with the same seed: the weight is no part of what is paid."""
+    torch.set_num_threads(1)
     torch.manual_seed(0)
     paid = list(cleanrl_ppo.train(steps=3 * 4 * 16, N=4, T=16))
     assert len(paid) == 3

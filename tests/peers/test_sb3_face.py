@@ -1,5 +1,7 @@
 """Curiosity around a vector of Stable-Baselines3: paid as whole episodes are, and nothing is summed silently."""
 
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -44,7 +44,8 @@ def beside(tmp_path_factory):
         create_tiny(out / name, **changes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Clock, "is_over", lambda clock: True)
-        assert [run.outcome.step for run in resume_beside(runs_in(out), trust=TRUST, quiet=True)] == [CHUNK, CHUNK]
+        both = resume_beside(runs_in(out), trust=TRUST, quiet=True)
+        assert [run.outcome for run in both] == [ndigo.api.Outcome(CHUNK, "time")] * 2
         ndigo.resume(out / "a", trust=TRUST, quiet=True)
     assert checkpoint.steps(out / "a" / "checkpoints") == [2 * CHUNK, CHUNK]
     resume_beside(runs_in(out), trust=TRUST, quiet=True)

@@ -13,7 +13,8 @@ from probe_worlds import coin_flip, corridor, memory, pay_right_answers, two_arm
 from ndigo import networks
 from ndigo.config import Config, preset
 from ndigo.rewards import IntrinsicReward, make_reward
-from ndigo.training.trainer import Trainer, TrainState, make_trainer
+from ndigo.training.rounds import TrainState
+from ndigo.training.trainer import Trainer, make_trainer
 from ndigo.worlds import World
 
 

@@ -1,4 +1,7 @@
-"""Actors in a world whose episodes end by themselves: what they leave in the replay, and what they learn there."""
+"""Actors in a world whose episodes end by themselves: what they leave in the replay, and what they learn there.
+
+On the device, and where the host steps the same world.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from random_windows import random_window
-from stream_worlds import corridor_to_goal, counting, read_count
+from stream_worlds import corridor_to_goal, counting, hosted_counting, read_count
 
 from ndigo.config import preset
 from ndigo.rewards import make_reward
 from ndigo.rewards.reward import earned
-from ndigo.training.resets import begin_where
+from ndigo.training.streams.resets import begin_where
 from ndigo.training.trainer import make_trainer
 from ndigo.types import Paid
 
@@ -33,24 +37,29 @@ CONFIG = preset(
 )
 
 
+WORLDS = {"device": counting, "host": hosted_counting}
+each_way = pytest.mark.parametrize("where", WORLDS)
+
+
 @cache
-def trained() -> Any:
+def trained(where: str) -> Any:
     """Two rounds of one seed, and greedy episodes after them."""
-    trainer = make_trainer(CONFIG, counting(LONGEST), make_reward("ndigo-1"))
+    trainer = make_trainer(CONFIG, WORLDS[where](LONGEST), make_reward("ndigo-1"))
     state, _ = trainer.run_rounds(trainer.init(jax.random.key(0)), 2)
     return jax.device_get((state, trainer.measure(state.learner.params, jax.random.key(1))))
 
 
 @cache
-def stored() -> tuple[Any, ...]:
+def stored(where: str) -> tuple[Any, ...]:
     """The rows in the order [round, actor, window], and step, length, name and last action of their frames."""
-    windows = jax.tree.map(lambda x: x[0], trained()[0].rows.windows)
+    windows = jax.tree.map(lambda x: x[0], trained(where)[0].rows.windows)
     frames = counting().frame.unpack(windows.o_t)
     return windows, *(np.asarray(x) for x in read_count(frames))
 
 
-def test_each_slot_is_the_next_frame_of_its_episode_or_the_first_of_another():
-    windows, step, length, name, action = stored()
+@each_way
+def test_each_slot_is_the_next_frame_of_its_episode_or_the_first_of_another(where):
+    windows, step, length, name, action = stored(where)
     np.testing.assert_array_equal(windows.is_first, step == 0)
     begins = windows.is_first[:, 1:]
     assert begins.any()
@@ -64,15 +73,17 @@ def test_each_slot_is_the_next_frame_of_its_episode_or_the_first_of_another():
     np.testing.assert_array_equal(windows.a_t[~begins], action[:, 1:][~begins])
 
 
-def test_only_a_termination_is_discounted_and_the_task_pays_its_steps():
-    windows, step, length, _, action = stored()
+@each_way
+def test_only_a_termination_is_discounted_and_the_task_pays_its_steps(where):
+    windows, step, length, _, action = stored(where)
     is_end = (step[:, 1:] == length[:, 1:]) & (length[:, 1:] % 2 == 0)
     np.testing.assert_array_equal(windows.discount_t, 1.0 - is_end)
     np.testing.assert_array_equal(windows.task_t, np.where(action[:, 1:] == 1, step[:, 1:], 0))
 
 
-def test_an_actor_goes_on_where_it_was_from_window_to_window_and_round_to_round():
-    windows, step, _, name, _ = stored()
+@each_way
+def test_an_actor_goes_on_where_it_was_from_window_to_window_and_round_to_round(where):
+    windows, step, _, name, _ = stored(where)
     of_actor = np.arange(2 * ACTORS * WINDOWS).reshape(2, ACTORS, WINDOWS).swapaxes(0, 1).reshape(ACTORS, -1)
     for rows in of_actor:
         np.testing.assert_array_equal(step[rows[1:], 0], step[rows[:-1], -1])
@@ -80,10 +91,11 @@ def test_an_actor_goes_on_where_it_was_from_window_to_window_and_round_to_round(
         np.testing.assert_array_equal(windows.is_first[rows[1:], 0], windows.is_first[rows[:-1], -1])
 
 
-def test_stored_states_are_those_of_the_stream_so_far():
+@each_way
+def test_stored_states_are_those_of_the_stream_so_far(where):
     """In the first round one network saw all: the state before window w is that after the slots before it."""
-    windows, state = stored()[0], trained()[0]
-    trainer = make_trainer(CONFIG, counting(LONGEST), make_reward("ndigo-1"))
+    windows, state = stored(where)[0], trained(where)[0]
+    trainer = make_trainer(CONFIG, WORLDS[where](LONGEST), make_reward("ndigo-1"))
     params = jax.tree.map(lambda x: x[0], jax.device_get(trainer.init(jax.random.key(0)).learner.params))
     of_actor = slice(0, WINDOWS)
 
@@ -101,17 +113,19 @@ def test_stored_states_are_those_of_the_stream_so_far():
     assert state.crowd.b_tm1.shape == (1, ACTORS, 8)
 
 
-def test_what_the_actors_finished_adds_up_to_the_slots():
+@each_way
+def test_what_the_actors_finished_adds_up_to_the_slots(where):
     """Each finished episode of n steps took n + 1 slots; the last of each actor goes on."""
-    episodes, steps, _ = trained()[0].crowd.actors.finished[0].sum(axis=0)
-    going_on = trained()[0].crowd.actors.time[0].sum()
+    episodes, steps, _ = trained(where)[0].crowd.actors.finished[0].sum(axis=0)
+    going_on = trained(where)[0].crowd.actors.time[0].sum()
     assert episodes + steps + going_on == 2 * ACTORS * WINDOWS * T
-    windows = stored()[0]
+    windows = stored(where)[0]
     assert episodes == windows.is_first[:, 1:].sum()
 
 
-def test_one_episode_is_measured_to_its_own_end():
-    found = jax.tree.map(lambda x: x[0], trained()[1].evaluation)
+@each_way
+def test_one_episode_is_measured_to_its_own_end(where):
+    found = jax.tree.map(lambda x: x[0], trained(where)[1].evaluation)
     steps = found.episode_steps
     assert set(steps) <= set(range(1, LONGEST + 1))
     assert len(set(steps)) > 2

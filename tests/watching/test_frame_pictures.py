@@ -10,7 +10,12 @@ import pytest
 from ndigo import frames
 from ndigo.frames import Channel
 from ndigo.palette import OBJECTS, ORANGE
-from ndigo.watching.frame_pictures import EMPTY, FLOOR, WALL, painter_of, tile_colour
+from ndigo.watching.frame_pictures import EMPTY, FLOOR, WALL, Painter, painter_of, tile_colour
+
+
+def expectation(painter: Painter, chances: jax.Array) -> np.ndarray:
+    assert painter.expected is not None
+    return np.asarray(painter.expected(chances))
 
 
 def test_bits_show_walls_grey_and_every_other_channel_in_a_colour_of_its_own():
@@ -27,7 +32,7 @@ def test_bits_show_walls_grey_and_every_other_channel_in_a_colour_of_its_own():
 
 def test_a_frame_of_one_cell_shows_its_channels_side_by_side_and_a_chance_as_a_mixture():
     painter = painter_of(frames.bits(["x", "y", "z"], 1))
-    picture = np.asarray(painter.expected(jnp.array([[[1.0, 0.0, 0.5]]])))
+    picture = expectation(painter, jnp.array([[[1.0, 0.0, 0.5]]]))
     assert picture.shape == (1, 3, 3)
     np.testing.assert_array_equal(picture[0, :2], [OBJECTS[0], EMPTY])
     np.testing.assert_allclose(picture[0, 2], (np.array(EMPTY) + OBJECTS[2]) / 2, atol=1)
@@ -43,7 +48,7 @@ def test_tiles_have_the_colour_of_their_class_and_an_expectation_is_the_mean_of_
     mean = np.zeros((2, 3, 3))
     for n, tile in enumerate(frame.classes.tolist()):
         mean += chances[..., n, None] * np.array(tile_colour(tuple(tile)))
-    np.testing.assert_allclose(painter.expected(jnp.asarray(chances)), mean, atol=1)
+    np.testing.assert_allclose(expectation(painter, jnp.asarray(chances)), mean, atol=1)
     kinds = [tile_colour((kind, 0)) for kind in range(5)]
     assert len(set(kinds)) == 5
 
@@ -61,7 +66,7 @@ def test_a_number_lights_its_bin_high_above_low(bins):
 
 def test_a_gaussian_expectation_is_brightest_at_its_mean():
     frame = frames.vector(1, low=-1.0, high=1.0, bins=None)
-    picture = np.asarray(painter_of(frame).expected(jnp.array([[0.5, 0.1]])), int)
+    picture = expectation(painter_of(frame), jnp.array([[0.5, 0.1]])).astype(int)
     rows = len(picture)
     assert abs((picture[:, 0, 0].argmax() + 0.5) / rows - 0.25) < 0.05  # three quarters of the way up
 
@@ -74,7 +79,7 @@ def test_pixels_are_themselves_and_a_certain_expectation_is_the_codes_picture():
     np.testing.assert_array_equal(painter.seen(o), pictures[1])
     code = frame.code(o)
     certain = jax.nn.one_hot(code[..., 0], len(frame.patches))
-    np.testing.assert_array_equal(painter.expected(certain), frame.picture(code))
+    np.testing.assert_array_equal(expectation(painter, certain), frame.picture(code))
 
 
 def test_many_numbers_and_frames_of_an_unknown_kind_are_tables_of_grey():

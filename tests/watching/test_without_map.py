@@ -40,8 +40,8 @@ def episodes(agent):
     return record(agent, KEYS)
 
 
-def first_frame(key) -> np.ndarray:
-    return np.asarray(WORLD.observe(WORLD.reset(jax.random.split(key, 3)[0])))
+def first_frame(key) -> jax.Array:
+    return WORLD.observe(WORLD.reset(jax.random.split(key, 3)[0]))
 
 
 def test_an_episode_is_recorded_to_the_end_that_its_first_frame_announces(episodes):
@@ -108,6 +108,8 @@ def test_a_recording_comes_back_from_its_file_and_makes_a_film(episodes, tmp_pat
     again = load_episodes(tmp_path / "episodes.npz")
     np.testing.assert_array_equal(again.expected, episodes.expected)
     film = film_of(again, 1)
+    assert again.lengths is not None
+    assert again.seen is not None
     assert len(film) == again.lengths[1] + 1
     title, pictures, (x, y), (width, height) = film.panels[1]  # type: ignore[union-attr]
     assert title == "it sees"
@@ -128,6 +130,7 @@ def test_truth_without_a_map_is_drawn_on_an_empty_floor(shipped, recorded):
     np.testing.assert_array_equal(bare.objects[0], recorded.objects[0])
     np.testing.assert_allclose(bare.belief[0], recorded.belief[0], atol=5e-4)
     np.testing.assert_allclose(bare.discovery_loss[0], recorded.discovery_loss[0], atol=1e-4)
+    assert bare.seen is not None
     assert bare.seen.shape[2:4] == (5, 5)
     assert bare.exact is None
 

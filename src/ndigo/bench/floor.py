@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ndigo.bench.layers import encoder_layers, features
 from ndigo.config import Config
 from ndigo.model import make_likelihood
 from ndigo.rewards import IntrinsicReward
@@ -46,8 +47,8 @@ class Rates:
 
 def update_floor(config: Config, world: World, reward: IntrinsicReward, num_params: int) -> Cost:
     """One update of all seeds."""
-    V, _, C = world.shape
-    D, Z, F, W = config.belief_size, config.num_features, config.num_filters, (V + 1) // 2
+    D, encoder = config.belief_size, encoder_layers(world.frame, config.num_features, config.num_filters)
+    Z = features(world.frame, config.num_features)
     size = 4 if config.precision == "float32" else 2
     frames, steps = config.batch * (config.window + 1), config.batch * config.window
 
@@ -57,7 +58,7 @@ def update_floor(config: Config, world: World, reward: IntrinsicReward, num_para
         numbers = sum(p * o for p, _, o in shapes) * (3 if learns else 2)
         return Cost(rows * operations, rows * numbers * size)
 
-    core = ((V * V, 9 * C, F), (W * W, 9 * F, F), (1, W * W * F, Z), (1, Z, 3 * D), (1, D, 3 * D))
+    core = (*encoder, (1, Z, 3 * D), (1, D, 3 * D))
     heads = ((1, D, config.head_hidden), (1, config.head_hidden, 1), (1, D, config.head_hidden))
     heads = (*heads, (1, config.head_hidden, world.num_actions))
     total = layers(frames, *core)  # the model's

@@ -25,7 +25,8 @@ from ndigo.fast.compiling import Options, acting_options, learning_options
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.learner import make_optimiser
-from ndigo.training.trainer import Trainer, TrainState, make_trainer
+from ndigo.training.rounds import TrainState
+from ndigo.training.trainer import Trainer, make_trainer
 from ndigo.training.twins import twins
 from ndigo.worlds import World
 

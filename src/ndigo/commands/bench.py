@@ -32,7 +32,7 @@ class Arguments:
     """Time collection, the update and its parts on this device."""
 
     experiment: str = "exp1"
-    """An experiment or a world."""
+    """An experiment, a world, or a suite's as SUITE::ID (craftax::Craftax-Symbolic-v1)."""
     reward: str = "ndigo-4"
     """What is paid."""
     preset: str = ""
@@ -62,6 +62,8 @@ def run(args: Arguments) -> None:
     if args.json is not None and args.json.is_dir():
         raise NdigoError(f"--json {args.json}: it is a folder; name a file")
     world, reward = find_world(args.experiment), make_reward(args.reward)
+    if world.host is not None:
+        raise NdigoError(f"--experiment {args.experiment}: bench times worlds that the device steps; this one the host")
     check_records(Config(world=args.experiment, reward=args.reward), world, reward)
     changes: dict[str, Any] = {name: n for name, n in (("batch", args.batch), ("actors", args.actors)) if n}
     console, told = plain_console(), []
@@ -104,5 +106,5 @@ def summary(timings: Timings) -> str:
         f"floor of an update {timings.floor_ms:.2f} ms: {timings.operations / 1e9:.1f} G operations at "
         f"{timings.rates.operations / 1e9:,.0f} G/s, "
         f"{timings.bytes / 1e9:.2f} GB at {timings.rates.bytes / 1e9:,.0f} GB/s; "
-        f"it takes {update / timings.floor_ms:.1f} times that"
+        f"it takes {update / timings.floor_ms:.1f} times that, {1e3 / update:,.1f} updates a second"
     )

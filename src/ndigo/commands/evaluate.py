@@ -14,12 +14,14 @@ from ndigo.evaluation.measure import Evaluation
 from ndigo.paper.conclusion import conclusion
 from ndigo.paper.tables import compared_with_paper, experiment_of_run
 from ndigo.report.tables import Line, line_of
+from ndigo.report.whole import BY_CHANNEL, WHOLE, channel_table, whole_conclusion, whole_table, with_whole
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.terminal.working import working
 from ndigo.training.trained import Trained
 
 MEASURED = ("visits", "first_visit", "frequency", "discovery_loss")  # visits by what is seen, the loss by object
+OF_EPISODES = (*WHOLE, *BY_CHANNEL)  # where they end by themselves
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,13 @@ def run(args: Arguments) -> None:
     experiment = experiment_of_run(trained.settings)
     console = plain_console()
     print(fitted(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n"))
-    console.print(conclusion(line, experiment), "", sep="\n", highlight=False)
-    console.print(compared_with_paper([line], experiment))
+    told = whole_conclusion(line) if line.whole else conclusion(line, experiment)
+    console.print(told, "", sep="\n", highlight=False)
+    for table in (whole_table([line]), channel_table([line])):
+        if table is not None:
+            console.print(table, "")
+    if any(line.values.values()):
+        console.print(compared_with_paper([line], experiment))
 
 
 def as_dict(trained: Trained, args: Arguments) -> dict[str, Any]:
@@ -58,7 +65,8 @@ def as_dict(trained: Trained, args: Arguments) -> dict[str, Any]:
     result, world = played(trained, args.episodes, args.seed), trained.settings["world"]
     about = {"path": str(args.path), "world": world["name"], "reward": trained.settings["reward"]}
     columns = {"in_view": world["in_view"], "objects": world["objects"]}
-    numbers = {name: getattr(result, name).mean(axis=1).tolist() for name in MEASURED}
+    columns |= {"channels": world["channels"]} if result.coverage is not None else {}
+    numbers = {name: getattr(result, name).mean(axis=1).tolist() for name in _measured(result)}
     return about | {"episodes": args.episodes, "seed": args.seed} | columns | numbers
 
 
@@ -67,9 +75,14 @@ def measure(trained: Trained, label: str, episodes: int, seed: int) -> Line:
     result = played(trained, episodes, seed)
     is_single = trained.num_seeds == 1
     per_unit = {
-        name: getattr(result, name)[0] if is_single else getattr(result, name).mean(axis=1) for name in MEASURED
+        name: getattr(result, name)[0] if is_single else getattr(result, name).mean(axis=1)
+        for name in _measured(result)
     }
-    return line_of(label, trained.settings, per_unit)
+    return with_whole(line_of(label, trained.settings, per_unit), trained.settings, per_unit)
+
+
+def _measured(result: Evaluation) -> list[str]:
+    return [name for name in (*MEASURED, *OF_EPISODES) if getattr(result, name) is not None]
 
 
 def played(trained: Trained, episodes: int, seed: int) -> Evaluation:

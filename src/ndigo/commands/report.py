@@ -28,6 +28,7 @@ from ndigo.report.figures import FORMATS, as_svg, save_figure
 from ndigo.report.page import Section, figures_section, page, players_section, tables_section
 from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
+from ndigo.report.whole import channel_table, whole_sheet, whole_table, with_whole
 from ndigo.storage.episodes import Episodes
 from ndigo.storage.run_folder import RunFolder, make_folder, write_whole
 from ndigo.terminal.console import fitted, plain_console
@@ -100,13 +101,17 @@ def _report_runs(args: Arguments) -> None:
         print()
         experiment = experiment_of_run(folders[0].settings())
         grids[world] = None if experiment is None else experiment.world.grid
-        console.print(compared_with_paper(lines, experiment))
+        for table in (whole_table(lines), channel_table(lines)):
+            if table is not None:
+                console.print(table, "")
+        if any(by_name for line in lines for by_name in line.values.values()):
+            console.print(compared_with_paper(lines, experiment))
         name = "curves" if len(by_world) == 1 else f"curves-{file_name(world)}"
         with working("drawing curves"):
             drawn = draw_curves(folders, out / name, grids[world], args.formats)
         print(f"curves: {_told(drawn)}")
         printed = (lambda *_: "") if experiment is None else experiment.printed.text
-        sheets.append(sheet_of(_title(world), lines, printed))
+        sheets += [sheet_of(_title(world), lines, printed), *whole_sheet(_title(world), lines)]
     if args.html is not None:
         figures = [(_title(world), as_svg(curves_figure(folders, grids[world]))) for world, folders in by_world.items()]
         sources = {_title(world): [(f.path, f.path.name) for f in folders] for world, folders in by_world.items()}
@@ -124,7 +129,8 @@ def _lines(folders: Sequence[RunFolder], say: Callable[[str], None] = lambda tex
         last, num_seeds = folder.evaluations()[-1], folder.settings()["config"]["seeds"]
         label = reward if rewards.count(reward) == 1 else folder.path.name
         say(f"  {folder.path}: {reward}, {num_seeds} seed{'' if num_seeds == 1 else 's'}, step {last['step']:,}")
-        lines.append(line_of(label, folder.settings(), last["evaluation"]))
+        line = line_of(label, folder.settings(), last["evaluation"])
+        lines.append(with_whole(line, folder.settings(), last["evaluation"]))
     return lines
 
 

@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from jax.sharding import AxisType, Mesh
+import numpy as np
+from jax import lax
+from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from ndigo.config import Config
@@ -43,6 +45,26 @@ def spread(mesh: Mesh | None, function: Callable[..., Any], takes: Any, gives: A
         return function
     # check_vma: what every part of a seed holds alike is so by construction, and kernels cannot say so of themselves.
     return jax.shard_map(function, mesh=mesh, in_specs=takes, out_specs=gives, check_vma=False)
+
+
+def connect(mesh: Mesh | None) -> None:
+    """Opens the connections between several processes' devices, along each axis and among all.
+
+    Done while the processes are in step: they compile for minutes, drift apart by more than half a minute, and that is
+    as long as one waits for another to connect.
+    """
+    if mesh is None or jax.process_count() == 1:
+        return
+
+    def speak(x: Any) -> Any:
+        for axes in (DATA, SEEDS, AXES):
+            x = lax.psum(x, axes)
+        return x
+
+    sizes = tuple(mesh.shape[axis] for axis in AXES)
+    there = NamedSharding(mesh, BY_ACTOR)
+    ones = jax.make_array_from_callback(sizes, there, lambda index: np.ones(sizes, np.float32)[index])
+    jax.block_until_ready(jax.jit(spread(mesh, speak, BY_ACTOR, P()))(ones))
 
 
 def choose_mesh(text: str | None, config: Config, lanes: int | None = None) -> Mesh | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ndigo.config import Config
 from ndigo.from_module import is_module
+from ndigo.gate.host import check_host
 from ndigo.gate.reward import check_reward
 from ndigo.gate.streams import refuse_missing_task
 from ndigo.gate.world import check_world
@@ -17,7 +18,9 @@ from ndigo.worlds import World
 
 def check_records(config: Config, world: World, reward: IntrinsicReward) -> None:
     """Tries the records that the settings do not name as ours."""
-    if is_own(config.world):
+    if world.host is not None:
+        check_host(world)
+    elif is_own(config.world):
         check_world(world)
     refuse_missing_task(config, world, reward)
     if is_own(config.reward):

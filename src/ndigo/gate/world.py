@@ -16,7 +16,7 @@ from ndigo.frames.bits import KINDS
 from ndigo.frames.frame import require_names
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, told
 from ndigo.gate.streams import Told, check_ends, check_told, tell
-from ndigo.training.resets import begin_where
+from ndigo.training.streams.resets import begin_where
 from ndigo.types import Truth
 from ndigo.worlds import Channel, World
 

@@ -86,7 +86,7 @@ def claims_page(judged: Sequence[JudgedClaim]) -> str:
         figures = [part_text(part) for part in one.parts] or [f"missing: {', '.join(row.name for row in one.missing)}"]
         inside = "".join(f"<li>{escape(text)}</li>" for text in (*figures, *one.evidence, one.claim.note) if text)
         parts += [
-            f"## {i}. {one.claim.text}",
+            f"## {i}. “{one.claim.text}”",
             f"**{one.verdict[0].upper()}{one.verdict[1:]}.** {one.claim.place}. Tested: {one.claim.rule}",
             f"<details><summary>Comparisons</summary><ul>{inside}</ul></details>",
         ]

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from ndigo.palette import WALLS, Dash, dash_of, hexadecimal, object_colours
 from ndigo.report.figures import INK, PAGE, STYLE, label_ends, plain, save_figure
 from ndigo.report.statistics import bootstrap
+from ndigo.report.tables import MANY
 from ndigo.storage.run_folder import RunFolder
 from ndigo.worlds.grid_world import Grid, start_cells
 
@@ -38,7 +39,11 @@ def curves_figure(runs: Sequence[RunFolder], grid: Grid | None = None) -> Figure
     panels: list[tuple[str, Callable[[RunFolder], list[Curve]]]] = [
         ("discovery loss (nats)", lambda run: _evaluated(run, "discovery_loss")),
         ("visits (steps in view)", lambda run: _evaluated(run, "visits")),
+        ("events per episode", _events),
+        ("places per episode", lambda run: _whole(run, "coverage")),
+        ("task return", lambda run: _whole(run, "task_return")),
         ("reward per step (nats)", _reward_split),
+        ("model loss (nats)", _model_loss),
     ]
     panels = [(title, read) for title, read in panels if any(read(run) for run in runs)]
     with rc_context(STYLE):
@@ -66,8 +71,9 @@ def _panels(
         seeds = "1 seed" if num_seeds == 1 else f"{num_seeds} seeds, 95% interval"
         axes[i, 0].set_ylabel(f"{run.path.name}\n{settings['reward']}, {seeds}", fontsize=6.5)
     for j, (_, read) in enumerate(panels):
-        if read is not _reward_split:
-            # Both have a true zero; a reward may be negative. Last of all: it ends the scaling to what is drawn.
+        if read not in (_reward_split, _model_loss):
+            # These have a true zero; a reward, and the nats of a density, may be negative.
+            # Last of all: it ends the scaling to what is drawn.
             axes[0, j].set_ylim(bottom=0)
     for i, run in enumerate(runs):
         for j, (_, read) in enumerate(panels):
@@ -82,7 +88,29 @@ def _panels(
 def _evaluated(run: RunFolder, metric: str) -> list[Curve]:
     world, lines = run.settings()["world"], run.evaluations()
     names = world["objects"] if metric == "discovery_loss" else world["in_view"]
+    if len(names) > MANY:
+        return []
     return _curves(names, lines, [line["evaluation"][metric] for line in lines])
+
+
+def _events(run: RunFolder) -> list[Curve]:
+    """How many of the events that are too many to draw apart."""
+    world, lines = run.settings()["world"], run.evaluations()
+    if len(world["in_view"]) <= MANY:
+        return []
+    return _curves(["events"], lines, [[[sum(seen)] for seen in line["evaluation"]["frequency"]] for line in lines])
+
+
+def _whole(run: RunFolder, metric: str) -> list[Curve]:
+    """Of episodes that end by themselves."""
+    lines = [line for line in run.evaluations() if metric in line["evaluation"]]
+    return _curves([""], lines, [[[x] for x in line["evaluation"][metric]] for line in lines])
+
+
+def _model_loss(run: RunFolder) -> list[Curve]:
+    """One step ahead, by channel, where nothing is known of a truth."""
+    lines = [line for line in run.evaluations() if "model_loss_c" in line["evaluation"]]
+    return _curves(run.settings()["world"]["channels"], lines, [line["evaluation"]["model_loss_c"] for line in lines])
 
 
 def _reward_split(run: RunFolder) -> list[Curve]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
 
@@ -21,6 +21,7 @@ HEADINGS = {
     "frequency": "% seen",
     "discovery_loss": "discovery loss",
 }
+MANY = 12  # names; of more, such as achievements, those that nobody reached share a line
 NARROW = 80  # columns of a terminal that every table fits
 Told = Callable[[str], Sequence[tuple[str, list[str]]]]  # object -> lines beneath it: label, a text per heading
 
@@ -32,14 +33,16 @@ class Line:
     label: str
     reward: str
     values: Mapping[str, Mapping[str, Estimate]]
+    whole: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)  # of episodes and channels (`whole.py`)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: {metric: {object: {mean, low, high}}}; no interval is null."""
         numbers = {
             metric: {name: {key: None if isnan(x) else x for key, x in e._asdict().items()} for name, e in by.items()}
-            for metric, by in self.values.items()
+            for metric, by in (*self.values.items(), *self.whole.items())
         }
-        return {"label": self.label, "reward": self.reward} | numbers
+        whole = {metric: by.get("", by) for metric, by in numbers.items()}
+        return {"label": self.label, "reward": self.reward} | whole
 
 
 def line_of(label: str, settings: dict[str, Any], measured: Mapping[str, np.ndarray]) -> Line:
@@ -58,6 +61,8 @@ def line_of(label: str, settings: dict[str, Any], measured: Mapping[str, np.ndar
 def comparison(lines: Sequence[Line], beneath: Told = lambda name: ()) -> Table:
     """All objects, each with every agent's line, and what `beneath` says of the object."""
     objects = list(dict.fromkeys(name for line in lines for by_object in line.values.values() for name in by_object))
+    never = [name for name in objects if len(objects) > MANY and not any(_is_reached(line, name) for line in lines)]
+    objects = [name for name in objects if name not in never]
     shown = {
         name: [
             *((f"  {line.label}", [_brief(line.values[metric].get(name)) for metric in HEADINGS]) for line in lines),
@@ -70,7 +75,8 @@ def comparison(lines: Sequence[Line], beneath: Told = lambda name: ()) -> Table:
     # Two blanks between columns where a narrow terminal holds them, else one.
     is_roomy = sum(widths) + 2 * len(HEADINGS) <= NARROW
     padding = (0, 0, 0, 1) if is_roomy else 0
-    table = Table(box=box.SIMPLE_HEAD, padding=padding, pad_edge=False, show_edge=False)
+    told = f"never: {', '.join(never)}" if never else None
+    table = Table(box=box.SIMPLE_HEAD, padding=padding, pad_edge=False, show_edge=False, caption=told)
     table.add_column("", no_wrap=True)
     for heading in HEADINGS.values():
         table.add_column(heading, justify="right", no_wrap=True)
@@ -79,6 +85,11 @@ def comparison(lines: Sequence[Line], beneath: Told = lambda name: ()) -> Table:
         for i, (label, texts) in enumerate(entries):
             table.add_row(label, *texts, end_section=i == len(entries) - 1)
     return table
+
+
+def _is_reached(line: Line, name: str) -> bool:
+    found = line.values["frequency"].get(name)
+    return found is None or found.mean > 0
 
 
 def _brief(estimate: Estimate | None) -> str:

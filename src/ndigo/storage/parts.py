@@ -34,7 +34,7 @@ class Share:
     process: int
     processes: int
     pieces: dict[str, np.ndarray]  # by name and start
-    shapes: dict[str, tuple[Sequence[int], Sequence[int]]]  # of the whole arrays: as they lie, as they are saved
+    shapes: Mapping[str, tuple[Sequence[int], Sequence[int]]]  # of the whole arrays: as they lie, as they are saved
 
     def lanes(self, first: int, last: int) -> Share:
         """What it has of these lanes, counted from the first of them."""

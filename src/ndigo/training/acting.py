@@ -29,6 +29,7 @@ from ndigo.model import WorldModel
 from ndigo.networks import Core
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.streams import make_streams
+from ndigo.training.streams.hosted import Hosted, make_hosted
 from ndigo.types import Episode, Twins, Window
 from ndigo.worlds import World
 
@@ -155,10 +156,16 @@ class Collector:
     measure: Callable[[Params, Array], Measured]  # params, key -> greedy episodes
     windows_per_round: int  # of this part of the seed
     steps: int  # of each actor in a round
+    hosted: Hosted | None = None  # where processes of the host step the world
 
 
 def make_collector(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Collector:
     """Whole episodes where all have one length, else streams that go on from round to round."""
+    if world.host is not None:
+        hosted = make_hosted(config, world, reward, by)
+        num = hosted.windows_per_round
+        steps = num // config.actors * config.window
+        return Collector(hosted.start, hosted.explore, hosted.measure, num, steps, hosted)
     if world.ends is None:
         actors = make_actors(config, world, reward, by, parts)
         return Collector(

@@ -28,7 +28,6 @@ from ndigo.agent import QNetwork, q_loss
 from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.devices.parts import ALONE, Parts
-from ndigo.errors import NdigoError
 from ndigo.model import Probe, discovery_loss, init_world_model, make_likelihood
 from ndigo.networks import computed_by, lower
 from ndigo.rewards import IntrinsicReward, earned, mean_over_steps
@@ -191,27 +190,6 @@ def init_params(key: Array, config: Config, world: World, reward: IntrinsicRewar
         agent=QNetwork(keys[1], **sizes, state_size=config.belief_size, num_hidden=config.head_hidden),
         probe=probe,
     )
-
-
-class _Unshared:
-    """Stands for what was paid where each part of a seed knows only its own."""
-
-    def __init__(self, reward: IntrinsicReward):
-        self._name = reward.name
-
-    def __getattr__(self, field: str) -> Any:
-        raise NdigoError(
-            f"reward {self._name} remembers what it paid, which parts of a seed cannot share: leave out data="
-        )
-
-
-def refuse_unshared(config: Config, world: World, reward: IntrinsicReward) -> None:
-    """An error for a reward whose memory takes what was paid: how to join what several parts paid, it alone knows."""
-
-    def remember(state: LearnerState) -> Any:
-        return reward.after_update(state.memory, state.params.model, _Unshared(reward), state.step)  # type: ignore
-
-    jax.eval_shape(remember, jax.eval_shape(make_learner(config, world, reward).init, jax.random.key(0)))
 
 
 def counted(config: Config, paid: Paid, window: Window, numbers: dict[str, Array]) -> Any:

@@ -31,6 +31,9 @@ class StatusAndBar(Progress):
 SCALARS = (("coverage", "places", 1), ("task_return", "task return", 2), ("episode_steps", "steps", 0))
 
 
+MANY = 12  # names: of more, only the number that an episode reaches is told
+
+
 class TrainingProgress:
     """Step, speed, reward split by channel, discovery loss, visits and the time left."""
 
@@ -67,8 +70,8 @@ class TrainingProgress:
         """One chunk's line of metrics, `seconds` after the start of this sitting."""
         if "evaluation" in line:
             self.say(f"step {line['step']:>7,} {line['seconds']:>6.0f} s   {self._evaluation(line)}")
-            visits = _named(self.world["in_view"], np.mean(line["evaluation"]["visits"], axis=0), ".0f")
-            self.visits = f"  visits {visits}" if visits else ""
+            mean = {name: np.mean(x, axis=0) for name, x in line["evaluation"].items()}
+            self.visits = f"  {told.replace(':', '')}" if (told := self._visits(mean)) else ""
         speed = f"step {line['step']:,}  {line['transitions_per_second']:,} transitions/s"
         self.bar.status = (speed + self.visits, self._learning(line))
         self.bar.update(self.task, completed=seconds if self.is_timed else line["step"])
@@ -79,13 +82,25 @@ class TrainingProgress:
         if mean["reward_c"].any():  # a reward without a split by channel leaves it at zero
             reward += f" ({_named(self.world['channels'], mean['reward_c'], '+.3f')})"
         loss = _named(self.world["objects"], mean["discovery_loss"], ".2f")
-        return f"{reward}  discovery loss {loss}" if loss else reward
+        if loss:
+            return f"{reward}  discovery loss {loss}"
+        by_channel = mean.get("model_loss_c", np.zeros(0))
+        return (
+            f"{reward}  model loss {_named(self.world['channels'], by_channel, '.2f')}" if by_channel.any() else reward
+        )
+
+    def _visits(self, mean: dict[str, np.ndarray]) -> str:
+        names = self.world["in_view"]
+        if len(names) > MANY:
+            return f"events: {mean['frequency'].sum():.1f} of {len(names)}"
+        visits = _named(names, mean["visits"], ".0f")
+        return f"visits: {visits}" if visits else ""
 
     def _evaluation(self, line: dict[str, Any]) -> str:
         mean = {name: np.asarray(x).mean(axis=0) for name, x in line["evaluation"].items()}
-        visits = _named(self.world["in_view"], mean["visits"], ".0f")
+        visits = self._visits(mean)
         loss = _named(self.world["objects"], mean["discovery_loss"], ".2f")
-        parts = [f"visits: {visits}" if visits else "", f"discovery loss: {loss}" if loss else ""]
+        parts = [visits, f"discovery loss: {loss}" if loss else ""]
         parts = [f"{words}: {mean[name]:.{digits}f}" for name, words, digits in SCALARS if name in mean] + parts
         return "   ".join(filter(None, parts)) or self._learning(line)
 

@@ -23,6 +23,7 @@ from rich.console import Console
 
 from ndigo import __version__
 from ndigo.config import Config
+from ndigo.devices.mesh import connect
 from ndigo.devices.processes import agree, all_or_none, is_first, of_first, on_host, wait_for_all
 from ndigo.evaluation.streams import seen_names
 from ndigo.from_module import is_module
@@ -39,8 +40,9 @@ from ndigo.training.divergence import DivergedError, refuse_bad_numbers, refuse_
 from ndigo.training.learner import Numbers
 from ndigo.training.logs import Log, open_logs, scalars
 from ndigo.training.progress import TrainingProgress
+from ndigo.training.rounds import TrainState
 from ndigo.training.signals import stop_signals, wait_for
-from ndigo.training.trainer import Trainer, TrainState, make_trainer
+from ndigo.training.trainer import Trainer, make_trainer
 from ndigo.worlds import World
 
 Saved = dict[str, np.ndarray] | Share  # a state as it is saved
@@ -123,7 +125,9 @@ def continue_runs(
         console.print(text, soft_wrap=True, markup=False, highlight=False)
 
     with ExitStack() as stack:
+        stack.callback(trainer.close)
         stack.enter_context(all_or_none(go_on_with(*runs)))
+        connect(mesh)
         if is_first():
             for folder, _ in runs:
                 stack.enter_context(one_writer(folder.path, warn))

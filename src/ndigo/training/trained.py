@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sys
 from collections.abc import Callable
@@ -77,12 +78,13 @@ class Trained:
         """Both, of the same episodes; `on_done` hears how many of them are played."""
         at_once = min(episodes, EPISODES_AT_ONCE)
         config = dataclasses.replace(self.config, seeds=self.num_seeds, evaluation_episodes=at_once)
-        run = make_trainer(config, self.world, self.reward).measure
+        trainer = make_trainer(config, self.world, self.reward)
         keys = [jax.random.fold_in(jax.random.key(seed), i) for i in range(-(-episodes // at_once))]
         parts = []
-        for key in keys:
-            parts.append(fetched(run(self.params, key)))
-            on_done(min(at_once * len(parts), episodes))
+        with contextlib.closing(trainer):
+            for key in keys:
+                parts.append(fetched(trainer.measure(self.params, key)))
+                on_done(min(at_once * len(parts), episodes))
         return Measured(
             evaluation=jax.tree.map(
                 lambda *xs: np.concatenate(xs, axis=1)[:, :episodes], *(part.evaluation for part in parts)

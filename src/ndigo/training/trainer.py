@@ -10,41 +10,30 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jax.sharding import Mesh
 from jaxtyping import Array
 
-from ndigo.agent import Replay, Rows, make_replay
+from ndigo.agent import Rows, make_replay
 from ndigo.agents.agent import Params
 from ndigo.config import Config, varied_values, with_values
 from ndigo.devices.mesh import BY_ACTOR, BY_SEED, parts_of
-from ndigo.devices.parts import ALONE, Parts
 from ndigo.devices.placed import Placed
-from ndigo.devices.processes import joined_on_host
 from ndigo.evaluation.measure import Evaluation, Measured
 from ndigo.evaluation.tracking import Tracking
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.acting import Collector, make_collector
-from ndigo.training.learner import Learner, LearnerState, Numbers, has_probe, make_learner, refuse_unshared
-from ndigo.training.signals import nothing, wait_for
+from ndigo.training.learner import Learner, Numbers, has_probe, make_learner
+from ndigo.training.rounds import RunRounds, TrainState, in_rounds, make_learn
+from ndigo.training.signals import nothing
 from ndigo.training.twins import twins
 from ndigo.types import Window
 from ndigo.worlds import World
-
-
-class TrainState(eqx.Module):
-    """All that a run needs to go on, bit for bit."""
-
-    learner: LearnerState
-    rows: Rows
-    key: Array
-    crowd: Any = None  # the actors where they were, in a world whose episodes end by themselves
 
 
 @dataclass(frozen=True)
@@ -61,14 +50,7 @@ class Trainer:
     collect: Callable[[Array, Params], Window]  # key, params -> one round's episodes as rows for the replay
     sample: Callable[[Array, Rows], Window]  # key, rows -> a batch for one update
     steps_per_round: int  # of all actors of one seed
-
-
-class RunRounds(Protocol):
-    """`listen` is called while the device works."""
-
-    def __call__(
-        self, state: TrainState, num_rounds: int, listen: Callable[[], None] = ..., /
-    ) -> tuple[TrainState, Numbers]: ...
+    close: Callable[[], None] = nothing  # ends what the host started for it
 
 
 def make_trainer(
@@ -82,16 +64,17 @@ def make_trainer(
     nothing but `config.VARIED`. Lane n trains seed n % seeds of setting n // seeds.
     """
     by, parts = twins(config), parts_of(mesh)
-    if parts.num > 1:
-        refuse_unshared(config, world, reward)
     values = varied_values(beside)
+
+    learner, actors = make_learner(config, world, reward, parts), make_collector(config, world, reward, by, parts)
 
     def made(values: Any) -> tuple[Learner, Collector]:
         """One lane's functions, in which numbers that vary between lanes are the device's."""
+        if not values:
+            return learner, actors
         own = with_values(config, values)
         return make_learner(own, world, reward, parts), make_collector(own, world, reward, by, parts)
 
-    learner, actors = make_learner(config, world, reward, parts), make_collector(config, world, reward, by, parts)
     block = actors.windows_per_round
     num_rounds = max(config.replay_steps // config.window // (block * parts.num), 1)
     replay = make_replay(capacity=num_rounds * block, frame=world.frame)
@@ -137,7 +120,7 @@ def make_trainer(
     compiled_act = compiled("act", all_act, lambda key, params, rows, crowd, _: (key, key, rows, crowd), donate=2)
     compiled_learn = compiled("learn", all_learn, lambda state, *_: (state, a_leaf_each(Numbers)), donate=0)
     values = {name: placed.put(name, value) for name, value in values.items()}
-    return Trainer(
+    trainer = Trainer(
         init=compiled("init", lambda key: all_init(per_lane(key), values), None),
         run_rounds=in_rounds(compiled_act, compiled_learn, values),
         measure=compiled("measure", lambda params, key: all_measure(params, per_lane(key)), lambda *_: measured),
@@ -149,61 +132,7 @@ def make_trainer(
         sample=lambda key, rows: replay.open(replay.pick(key, rows, config.batch)),
         steps_per_round=config.actors * actors.steps,
     )
-
-
-Made = Callable[[Any], tuple[Learner, Collector]]
-
-
-def make_learn(
-    config: Config, replay: Replay, made: Made, parts: Parts = ALONE
-) -> Callable[..., tuple[LearnerState, Numbers]]:
-    """A round's updates, for all seeds at once: `vmap` of a loop would trace what is in it once more."""
-
-    def pick(key: Array, rows: Rows) -> Any:
-        return replay.pick(parts.draw_with(key), rows, config.batch // parts.num)
-
-    def update(
-        rows: Rows, values: Any, state: LearnerState, picked: Any, keys: Array
-    ) -> tuple[LearnerState, Any, Numbers]:
-        """One update from what was picked, and the next batch picked."""
-        key_update, key_next = keys
-        state, numbers = made(values)[0].update(key_update, state, replay.open(picked))
-        return state, pick(key_next, rows), numbers
-
-    def draw_keys(key_learn: Array) -> Array:
-        """To sample with and to update with, for each of a round's updates: [2, updates]."""
-        return jax.vmap(jax.random.split, out_axes=1)(jax.random.split(key_learn, config.updates_per_round))
-
-    def learn(state: LearnerState, rows: Rows, key_learn: Array, values: Any) -> tuple[LearnerState, Numbers]:
-        # Batches are picked one update ahead: a GPU does so while it learns, and does not wait for it.
-        def body(carry: tuple[LearnerState, Any], keys: Array) -> tuple[Any, Numbers]:
-            state, picked, numbers = jax.vmap(update)(rows, values, *carry, keys)
-            return (state, picked), numbers
-
-        key_sample, key_update = jax.vmap(draw_keys, out_axes=2)(key_learn)
-        first = jax.vmap(pick)(key_sample[0], rows)
-        following = jnp.concatenate([key_sample[1:], key_sample[:1]])  # what is picked last is not used
-        (state, _), numbers = lax.scan(body, (state, first), jnp.stack([key_update, following], axis=2))
-        return state, jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), numbers)
-
-    return learn
-
-
-def in_rounds(act: Callable[..., Any], learn: Callable[..., Any], values: Any) -> RunRounds:
-    """Acting and learning in turns, so many times; the host waits for the last."""
-
-    def run_rounds(
-        state: TrainState, num_rounds: int, listen: Callable[[], None] = nothing
-    ) -> tuple[TrainState, Numbers]:
-        learner_state, rows, key, crowd, rounds = state.learner, state.rows, state.key, state.crowd, []
-        for _ in range(num_rounds):  # the host is far ahead of the device
-            key, key_learn, rows, crowd = act(key, learner_state.params, rows, crowd, values)
-            learner_state, numbers = learn(learner_state, rows, key_learn, values)
-            rounds.append(numbers)
-        wait_for(rounds[-1], listen)
-        return TrainState(learner=learner_state, rows=rows, key=key, crowd=crowd), joined_on_host(rounds)
-
-    return run_rounds
+    return trainer if actors.hosted is None else actors.hosted.instead_of(trainer, replay, make_learn)
 
 
 def measured_like(world: World) -> Measured:

@@ -12,7 +12,7 @@ from jaxtyping import Array, UInt8
 from ndigo.errors import NdigoError
 from ndigo.worlds import World
 
-LARGEST = 512  # pixels of a side; a larger picture is thinned out
+LARGEST = 160  # pixels of a side: a recording has one picture per frame, so a larger one is reduced
 
 
 def drawn_frames(world: World, key: Array, a_t: np.ndarray) -> UInt8[np.ndarray, "T H W 3"]:
@@ -40,5 +40,7 @@ def drawn(world: World, state: Any) -> UInt8[np.ndarray, "H W 3"]:
     if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[-1] != 3:
         found = f"{picture.dtype}{list(picture.shape)}"
         raise NdigoError(f"world {world.name!r}: its draw returns {found}, expected uint8[H, W, 3]")
-    thin = -(-max(picture.shape[:2]) // LARGEST)
-    return np.ascontiguousarray(picture[::thin, ::thin])
+    side = -(-max(picture.shape[:2]) // LARGEST)  # of the blocks that become one pixel, their mean
+    rows, cols = (size // side for size in picture.shape[:2])
+    blocks = picture[: rows * side, : cols * side].reshape(rows, side, cols, side, 3)
+    return np.rint(blocks.mean(axis=(1, 3))).astype(np.uint8)

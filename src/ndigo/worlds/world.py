@@ -1,8 +1,7 @@
 """The `World` record: everything the rest of the library knows about a world.
 
-A world is written for one copy of itself, as pure functions that are safe under `jit`, `vmap` and
-`scan`. Our own pay no reward and never terminate: every episode is `num_steps` actions long, has the
-observations o_0 ... o_{num_steps}, and ends by truncation.
+A world is written for one copy of itself, as pure functions that are safe under `jit`, `vmap` and `scan`. Our own pay
+no reward and never terminate: an episode of `num_steps` actions has the frames o_0 ... o_{num_steps} and is truncated.
 
 A world whose episodes end by themselves says so (`ends`). Its `step` need not know what comes after an end: the frame
 that ends an episode is observed, and then the world is `reset`.
@@ -20,6 +19,7 @@ from ndigo.frames import Channel, Frame, declared, shape_of
 if TYPE_CHECKING:
     from ndigo.types import Truth
     from ndigo.worlds.grid_world import Grid
+    from ndigo.worlds.host import Host
 
 ACTIONS = ("stay", "up", "down", "right", "left")
 
@@ -50,6 +50,7 @@ class World:
     events: tuple[str, ...] = ()  # names of what is counted, such as achievements
     happens: Callable[[Any], Any] | None = None  # state -> which events hold in it, bool [events]
     draw: Callable[[Any], Any] | None = None  # state -> the world's own picture of it, uint8 [H, W, 3]; on the host
+    host: Host | None = None  # environments to step in place of the functions above, which then only refuse
 
     @property
     def num_actions(self) -> int:

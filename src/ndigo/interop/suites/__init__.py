@@ -1,6 +1,8 @@
-"""Other people's worlds, as SUITE::ID or from Python: `from_gymnax`, `from_navix`, `from_xminigrid`, `from_craftax`.
+"""Other people's worlds, as SUITE::ID or from Python: `from_gymnax`, `from_navix`, `from_xminigrid`, `from_craftax`,
+and `from_gymnasium` for any environment of Gymnasium.
 
-Each suite is one file, whose `by_name` makes a world of an id, and an extra to install.
+Each suite is one file, whose `by_name` makes a world of an id, and an extra to install. All but Gymnasium's are stepped
+on the device.
 """
 
 from __future__ import annotations
@@ -9,12 +11,14 @@ import importlib
 
 from ndigo.errors import NdigoError, running, unknown_name
 from ndigo.interop.suites.craftax import from_craftax
+from ndigo.interop.suites.gymnasium import from_gymnasium
 from ndigo.interop.suites.gymnax import from_gymnax
 from ndigo.interop.suites.navix import from_navix
 from ndigo.interop.suites.xminigrid import from_xminigrid
 from ndigo.worlds import World
 
-SUITES = ("craftax", "gymnax", "navix", "xminigrid")
+# Of each the extra that installs it.
+SUITES = {"craftax": "craftax", "gymnasium": "gym", "gymnax": "gymnax", "navix": "navix", "xminigrid": "xminigrid"}
 MARK = "::"
 
 
@@ -26,9 +30,19 @@ def suite_world(name: str) -> World:
     try:
         package = importlib.import_module(suite)
     except ImportError as error:
-        raise NdigoError(f"world {name}: {suite} is not installed ({error}): pip install 'ndigo[{suite}]'") from None
+        extra = f"pip install 'ndigo[{SUITES[suite]}]'"
+        raise NdigoError(f"world {name}: {suite} is not installed ({error}): {extra}") from None
     with running(f"world {name}: {suite}"):  # one that loads its data from elsewhere, say
         return importlib.import_module(f"{__name__}.{suite}").by_name(package, id_)
 
 
-__all__ = ["MARK", "SUITES", "from_craftax", "from_gymnax", "from_navix", "from_xminigrid", "suite_world"]
+__all__ = [
+    "MARK",
+    "SUITES",
+    "from_craftax",
+    "from_gymnasium",
+    "from_gymnax",
+    "from_navix",
+    "from_xminigrid",
+    "suite_world",
+]

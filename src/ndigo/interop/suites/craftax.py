@@ -7,8 +7,10 @@ with each cell's ones read as a number: some 200 bytes a frame in place of 5 to 
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -51,6 +53,7 @@ def from_craftax(env: Any, params: Any = None, *, name: str | None = None) -> Wo
         place=lambda state: (getattr(state, "player_level", 0), state.player_position),
         events=tuple(a.name.lower() for a in sorted(achievements, key=lambda a: a.value)),
         happens=lambda state: state.achievements.astype(bool),
+        draw=lambda state: _renderer(type(env).__module__.split(".")[1])(state),
     )
 
 
@@ -83,6 +86,13 @@ def craftax_frame(env: Any, params: Any) -> tuple[Frame, Any]:
 
 def _constants(env: Any) -> Any:
     return importlib.import_module(f"craftax.{type(env).__module__.split('.')[1]}.constants")
+
+
+@cache
+def _renderer(game: str) -> Any:
+    """Craftax's own picture, by the textures that its pixel agents see."""
+    constants, renderer = (importlib.import_module(f"craftax.{game}.{name}") for name in ("constants", "renderer"))
+    return jax.jit(renderer.make_craftax_pixel_renderer(constants.BLOCK_PIXEL_SIZE_AGENT))
 
 
 def by_name(craftax: Any, id_: str) -> World:

@@ -6,9 +6,12 @@ here is `_step`, which does not.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from ndigo import frames
@@ -56,6 +59,7 @@ def from_navix(
         step=step,
         place=place or player_place,
         events=GOAL,
+        draw=lambda timestep: _renderer()(timestep.state),
     )
 
 
@@ -66,6 +70,12 @@ def read_tiles(observation: Any) -> Any:
 def player_place(timestep: Any) -> Any:
     player = timestep.state.get_player()
     return player.position, player.direction
+
+
+@cache
+def _renderer() -> Any:
+    """NAVIX's own picture of the whole grid."""
+    return jax.jit(importlib.import_module("navix.observations").rgb)
 
 
 def by_name(navix: Any, id_: str) -> World:

@@ -15,6 +15,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ndigo.errors import NdigoError
@@ -48,6 +49,7 @@ def world_of_steps(
     place: Callable[[Any], Any] | None = None,
     events: tuple[str, ...] = (),
     happens: Callable[[Any], Any] | None = None,
+    draw: Callable[[Any], Any] | None = None,
 ) -> World:
     """The world of these functions; `read` turns an observation into what the frame has, `place` reads the state.
 
@@ -88,6 +90,7 @@ def world_of_steps(
         place=None if place is None else lambda s: place(s.inner),
         events=events,
         happens=happening,
+        draw=None if draw is None else lambda s: np.asarray(draw(s.inner)).astype(np.uint8),
     )
 
 

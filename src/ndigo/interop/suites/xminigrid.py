@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from ndigo import frames
 from ndigo.errors import unknown_name
@@ -51,12 +53,19 @@ def from_xminigrid(
         actions=ACTIONS if num_actions == len(ACTIONS) else (),
         place=place or agent_place,
         events=GOAL,
+        draw=lambda timestep: _render(timestep.state, params.view_size),
     )
 
 
 def agent_place(timestep: Any) -> Any:
     agent = timestep.state.agent
     return agent.position, agent.direction
+
+
+def _render(state: Any, view_size: int) -> Any:
+    """XLand-MiniGrid's own picture."""
+    render = importlib.import_module("xminigrid.rendering.rgb_render").render
+    return render(np.asarray(state.grid), state.agent, view_size)
 
 
 def by_name(xminigrid: Any, id_: str) -> World:

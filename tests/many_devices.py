@@ -1,4 +1,4 @@
-"""A script of this folder in a process whose CPU is several devices, which JAX is told before it starts."""
+"""A script of tests/devices in a process whose CPU is several devices, which JAX is told before it starts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parent
 
 
 def run_on_devices(script: str, num: int, *words: str) -> dict:
     """What the script prints last, as JSON."""
-    paths = [HERE, HERE.parent, HERE.parent.parent / "examples", os.environ.get("PYTHONPATH", "")]
+    paths = [TESTS, TESTS.parent / "examples", os.environ.get("PYTHONPATH", "")]
     env = os.environ | {"JAX_NUM_CPU_DEVICES": str(num), "PYTHONPATH": os.pathsep.join(map(str, paths))}
-    command = [sys.executable, str(HERE / script), *words]
+    command = [sys.executable, str(TESTS / "devices" / script), *words]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

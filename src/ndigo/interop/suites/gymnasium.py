@@ -1,0 +1,130 @@
+"""Any Gymnasium environment with discrete actions, stepped by processes of the host while the device learns.
+
+    world = from_gymnasium(lambda: gymnasium.make("MiniGrid-KeyCorridorS3R3-v0"), num_envs=32,
+                           place=lambda env: (*env.unwrapped.agent_pos, env.unwrapped.agent_dir))
+
+A process is started afresh and imports what it needs, so a script that trains says `if __name__ == "__main__":`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ndigo.errors import NdigoError, running, unknown_name
+from ndigo.frames import Frame
+from ndigo.interop.suites.spaces import frame_of
+from ndigo.interop.suites.stepped import GOAL, MOST_STEPS, require_discrete
+from ndigo.worlds import World
+from ndigo.worlds.host import Environments, Host, on_the_host
+
+REGISTERED_BY = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "ALE": "ale_py"}  # ids' first words -> their package
+
+
+def from_gymnasium(
+    make: Callable[[], Any],
+    *,
+    num_envs: int | None = None,
+    name: str | None = None,
+    frame: Frame | None = None,
+    read: Callable[[Any], Any] | None = None,
+    place: Callable[[Any], Any] | None = None,
+    events: Mapping[str, Callable[[Any, float], Any]] | None = None,
+    num_steps: int | None = None,
+) -> World:
+    """The world of the environments that `make` makes.
+
+    `read` turns an observation into what `frame` has, in NumPy. `place` reads the environment, and so does each of
+    `events`, with the reward of the step into its state. `num_envs` are the actors of a run whose settings do not say.
+    """
+    # Here and not above: whoever has no Gymnasium may still import this file.
+    from ndigo.interop.spaces import space_of
+    from ndigo.interop.suites.processes import Batch, Here, InProcesses, Reading
+
+    with running("from_gymnasium: make()"):
+        env = make()
+    name = str(name or getattr(env.spec, "id", None) or type(env.unwrapped).__name__)
+    num_actions = require_discrete(name, env.action_space)
+    if frame is None:
+        frame, own = frame_of(name, env.observation_space)
+        read = read or own
+    first_action, happening = int(getattr(env.action_space, "start", 0)), tuple((events or {}).values())
+    reading = Reading(space_of(frame), read or np.asarray, first_action, place, happening)
+    longest = num_steps or _longest(env)
+    with running(f"world {name}: an episode of it"):
+        env.reset(seed=0)
+        num_places = len(reading.where(env))
+        env.close()
+
+    def open_envs(num: int, num_processes: int) -> Environments:
+        if num_processes == 0:
+            return Here(Batch(make, num, num_actions, num_places, reading))
+        each = num // num_processes
+        batch = partial(Batch, make, each, num_actions, num_places, reading)
+        return InProcesses(name, batch, num_processes, each)
+
+    refuse = on_the_host(name)
+    return World(
+        name=name,
+        frame=frame,
+        actions=tuple(f"action{i}" for i in range(num_actions)),
+        num_steps=min(longest or MOST_STEPS, MOST_STEPS),
+        reset=refuse,
+        step=refuse,
+        observe=refuse,
+        ends=refuse,
+        task_reward=refuse,
+        events=tuple(events or ()),
+        happens=refuse if events else None,
+        host=Host(open_envs, num_envs),
+    )
+
+
+def _longest(env: Any) -> int | None:
+    """Steps of an episode, where the environment says so."""
+    found = getattr(getattr(env, "spec", None), "max_episode_steps", None) or getattr(env.unwrapped, "max_steps", None)
+    return int(found) if found is not None and math.isfinite(found) else None
+
+
+def make_by_id(id_: str) -> Any:
+    """For the processes too: each imports the package that registers the id."""
+    gymnasium = importlib.import_module("gymnasium")
+    package = REGISTERED_BY.get(id_.partition("-")[0].partition("/")[0])
+    if package is not None and importlib.util.find_spec(package) is not None:
+        importlib.import_module(package)
+    return gymnasium.make(id_)
+
+
+def agent_place(env: Any) -> tuple[Any, ...]:
+    """MiniGrid's agent: its cell and where it looks."""
+    return (*env.unwrapped.agent_pos, env.unwrapped.agent_dir)
+
+
+def is_paid(env: Any, reward: float) -> bool:
+    return reward > 0
+
+
+def by_name(gymnasium: Any, id_: str) -> World:
+    package = REGISTERED_BY.get(id_.partition("-")[0].partition("/")[0])
+    if package is not None:
+        try:
+            importlib.import_module(package)
+        except ImportError as error:
+            raise NdigoError(
+                f"world gymnasium::{id_}: {package} is not installed ({error}): pip install {package}"
+            ) from None
+    if id_ not in gymnasium.registry and ":" not in id_:
+        raise unknown_name("Gymnasium environment", id_, gymnasium.registry)
+    is_minigrid = package == "minigrid"
+    return from_gymnasium(
+        partial(make_by_id, id_),
+        name=f"gymnasium::{id_}",
+        place=agent_place if is_minigrid else None,
+        events={GOAL[0]: is_paid} if is_minigrid else None,
+    )

@@ -1,0 +1,174 @@
+"""Gymnasium environments that are stepped together, several in each process.
+
+`Batch` is an environment of environments: its action has one entry for each of them, its observation all that they
+show. So Gymnasium's AsyncVectorEnv, with shared memory, steps one `Batch` per process, and the number of processes is
+that of the cores, whatever the number of environments.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AsyncVectorEnv
+from gymnasium.vector.utils import batch_space
+
+from ndigo.errors import NdigoError
+from ndigo.worlds.host import Told
+
+Event = Callable[[Any, float], Any]  # environment, reward of the step into this state -> whether it happens there
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How what an environment shows becomes what is told of it."""
+
+    space: spaces.Space  # of a frame, as the world's frame has it
+    read: Callable[[Any], Any]  # observation -> frame, in NumPy
+    first_action: int  # Gymnasium's Discrete spaces may begin elsewhere than at 0
+    place: Callable[[Any], Any] | None
+    events: tuple[Event, ...]
+
+    def where(self, env: Any) -> np.ndarray:
+        """The numbers of a place in a row."""
+        told = () if self.place is None else _leaves(self.place(env))
+        return np.concatenate([np.zeros(0), *(np.ravel(np.asarray(x, float)) for x in told)]).astype(np.float32)
+
+
+class Batch(gymnasium.Env):
+    """k environments; one whose episode has ended begins anew in the next step, whatever the action."""
+
+    def __init__(self, make: Callable[[], Any], num_envs: int, num_actions: int, num_places: int, reading: Reading):
+        if multiprocessing.parent_process() is not None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which finishes its chunk
+        self._envs, self._reading = [make() for _ in range(num_envs)], reading
+        self._is_over = np.zeros(num_envs, bool)
+        one = {
+            "o_t": reading.space,
+            "reward": spaces.Box(-np.inf, np.inf, (), np.float32),
+            "is_last": spaces.Box(0, 1, (), np.int8),
+            "is_terminal": spaces.Box(0, 1, (), np.int8),
+            "place": spaces.Box(-np.inf, np.inf, (num_places,), np.float32),
+            "happens": spaces.Box(0, 1, (len(reading.events),), np.int8),
+        }
+        self.observation_space = batch_space(spaces.Dict(one), num_envs)
+        self.action_space = spaces.MultiDiscrete([num_actions] * num_envs)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        seeds = [None] * len(self._envs) if seed is None else range(seed, seed + len(self._envs))
+        shown = [(env.reset(seed=s)[0], 0.0, False, False) for env, s in zip(self._envs, seeds, strict=True)]
+        return self._told(shown), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        shown = []
+        for env, a, is_over in zip(self._envs, action, self._is_over, strict=True):
+            if is_over:
+                shown.append((env.reset()[0], 0.0, False, False))
+            else:
+                shown.append(env.step(int(a) + self._reading.first_action)[:4])
+        return self._told(shown), 0.0, False, False, {}
+
+    def close(self) -> None:
+        for env in self._envs:
+            env.close()
+
+    def _told(self, shown: Sequence[tuple[Any, Any, bool, bool]]) -> dict[str, Any]:
+        observations, rewards, terminated, truncated = zip(*shown, strict=True)
+        is_terminal, reading = np.array(terminated, bool), self._reading
+        self._is_over = is_terminal | np.array(truncated, bool)
+        pairs = list(zip(self._envs, rewards, strict=True))
+        return {
+            "o_t": _stacked([reading.read(o if isinstance(o, dict | tuple) else np.asarray(o)) for o in observations]),
+            "reward": np.array(rewards, np.float32),
+            "is_last": self._is_over.astype(np.int8),
+            "is_terminal": is_terminal.astype(np.int8),
+            "place": np.stack([reading.where(env) for env in self._envs]),
+            "happens": np.array([[bool(f(env, r)) for f in reading.events] for env, r in pairs], np.int8),
+        }
+
+
+class Here:
+    """A batch in this process."""
+
+    def __init__(self, batch: Batch):
+        self._batch, self._told = batch, None
+
+    def reset(self, seed: int) -> Told:
+        return told_of(self._batch.reset(seed=seed)[0])
+
+    def send(self, a_t: np.ndarray) -> None:
+        self._told = self._batch.step(a_t)[0]
+
+    def receive(self) -> Told:
+        return told_of(self._told)
+
+    def close(self) -> None:
+        self._batch.close()
+
+
+class InProcesses:
+    """Batches in processes of their own, by Gymnasium's vector environment."""
+
+    def __init__(self, name: str, make: Callable[[], Batch], num_processes: int, num_each: int):
+        self._name, self._shape = name, (num_processes, num_each)
+        self._envs: Any = None
+        # Not forked: the device's threads would be, too.
+        with self._failing():
+            self._envs = AsyncVectorEnv([make] * num_processes, context="spawn", shared_memory=True, copy=False)
+
+    def reset(self, seed: int) -> Told:
+        with self._failing():
+            num_processes, num_each = self._shape
+            return self._joined(self._envs.reset(seed=[seed + num_each * i for i in range(num_processes)])[0])
+
+    def send(self, a_t: np.ndarray) -> None:
+        with self._failing():
+            self._envs.step_async(a_t.reshape(self._shape))
+
+    def receive(self) -> Told:
+        with self._failing():
+            return self._joined(self._envs.step_wait()[0])
+
+    def close(self) -> None:
+        if self._envs is not None and not self._envs.closed:
+            self._envs.close(terminate=True)
+
+    def _joined(self, shown: Any) -> Told:
+        """[processes, each, ...] as [N, ...]."""
+        num = self._shape[0] * self._shape[1]
+        return Told(*(_mapped(lambda x: x.reshape(num, *x.shape[2:]), part) for part in told_of(shown)))
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            with contextlib.suppress(Exception):
+                self.close()
+            raise NdigoError(f"world {self._name}: its environments failed: {type(error).__name__}: {error}") from error
+
+
+def told_of(shown: Any) -> Told:
+    flags = {name: np.asarray(shown[name]) > 0 for name in ("is_last", "is_terminal", "happens")}
+    return Told(o_t=shown["o_t"], reward=shown["reward"], place=shown["place"], **flags)
+
+
+def _leaves(tree: Any) -> list[Any]:
+    return [leaf for part in tree for leaf in _leaves(part)] if isinstance(tree, tuple | list) else [tree]
+
+
+def _mapped(function: Callable[[Any], Any], tree: Any) -> Any:
+    return {k: _mapped(function, x) for k, x in tree.items()} if isinstance(tree, dict) else function(tree)
+
+
+def _stacked(frames: Sequence[Any]) -> Any:
+    if isinstance(frames[0], dict):
+        return {name: _stacked([frame[name] for frame in frames]) for name in frames[0]}
+    return np.stack(frames)

@@ -1,0 +1,31 @@
+"""Streams: actors in a world whose episodes end by themselves, one after another.
+
+A slot holds one frame. After a frame that ends its episode stands the first frame of the next, and the "step" between
+them is none (`types.Window`). An actor goes on from round to round where it was; its belief and its network's state are
+stored before every window, as of the round they were computed in (R2D2's stored states).
+
+actor.py    what an actor carries, how it chooses, and what an end leaves of it
+slots.py    a stretch of its stream on the device, as rows for the replay
+crowd.py    all actors of a seed, exploring and greedy
+resets.py   new episodes inside a loop
+hosted.py   the same streams where the world's environments are stepped by processes of the host
+"""
+
+from ndigo.training.streams.actor import Actor, advance, decide, draw_slots, new_actor
+from ndigo.training.streams.crowd import Crowd, Streams, make_streams
+from ndigo.training.streams.slots import Slots, believe, cut_slots, play_slots
+
+__all__ = [
+    "Actor",
+    "Crowd",
+    "Slots",
+    "Streams",
+    "advance",
+    "believe",
+    "cut_slots",
+    "decide",
+    "draw_slots",
+    "make_streams",
+    "new_actor",
+    "play_slots",
+]

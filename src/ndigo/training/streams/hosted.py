@@ -1,0 +1,205 @@
+"""Streams of a world whose environments the host steps, in processes, while the device learns.
+
+    each slot   device   a_t = decide(o_t), for all actors of all seeds at once
+                host     sends a_t; the processes step; receives o_{t+1}
+                device   every few slots an update, sent off while the processes step
+
+The rows are those of a stream on the device: the same functions choose, advance and cut. Actions come from the network
+as it was before the update under way, so that nobody waits for it; mu_t is the chance they had, as ever.
+
+An environment's own state cannot be saved. A resumed run begins new episodes, and is not the same bit for bit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array
+
+from ndigo.agents.agent import Params
+from ndigo.config import Config
+from ndigo.evaluation.coverage import hash_of
+from ndigo.evaluation.measure import Measured
+from ndigo.evaluation.streams import Note, measure_streams
+from ndigo.networks import lower
+from ndigo.rewards import IntrinsicReward
+from ndigo.training.signals import nothing, wait_for
+from ndigo.training.streams.actor import new_actor
+from ndigo.training.streams.crowd import Crowd, exploring
+from ndigo.training.streams.slots import Slots, believe, cut_slots
+from ndigo.training.streams.stage import Stage, drawing, make_player, seed_of
+from ndigo.types import Twins, Window
+from ndigo.worlds import World
+from ndigo.worlds.host import Told
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """What a trainer does in such a world, where it differs."""
+
+    start: Callable[[Array, Params], Crowd]  # of one seed
+    explore: Callable[[Array, Params, Crowd], tuple[Window, Crowd]]  # of one seed: rows of nothing, for their types
+    measure: Callable[[Params, Array], Measured]  # params [S, ...], key -> greedy episodes [S, episodes, ...]
+    instead_of: Callable[..., Any]  # the trainer of a world on the device, its replay, `make_learn` -> this world's
+    windows_per_round: int
+
+
+def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins) -> Hosted:
+    num_windows, epsilons, longest, greedy = exploring(config, world, reward)
+    T, E, num_slots = config.window, config.actors, num_windows * config.window
+    explorers, watched, play = Stage(world, config.seeds, E), Stage(world, config.seeds, E), make_player(world)
+    joined = jax.jit(jax.vmap(lambda params: by.joined(lower(params, config.precision).agent)))
+
+    def start(key: Array, params: Params) -> Crowd:
+        actors = jax.vmap(lambda _: new_actor(None, params.agent.size))(jnp.arange(E))
+        return Crowd(actors=actors, b_tm1=jnp.zeros((E, params.model.core.size)))
+
+    def rows_of(params: Params, slots: Slots, b_tm1: Array) -> tuple[Window, Array]:
+        """Of one seed, as one block of the replay, and the beliefs after them."""
+        slots = eqx.tree_at(lambda s: s.o_t, slots, world.frame.pack(slots.o_t))
+        rows = jax.vmap(lambda slots: cut_slots(slots, T, world.num_actions))(slots)
+        rows, b_tm1 = believe(world, lower(params, config.precision).model.core, rows, b_tm1)
+        return jax.tree.map(lambda x: lax.collapse(x, 0, 2), rows), b_tm1
+
+    def explore(key: Array, params: Params, crowd: Crowd) -> tuple[Window, Crowd]:
+        rows, b_tm1 = rows_of(params, nothing_seen(world, params, E, num_slots), crowd.b_tm1)
+        return rows, Crowd(actors=crowd.actors, b_tm1=b_tm1)
+
+    def in_rounds(add: Callable[[Any, Window], Any], learn: Callable[..., Any]) -> Callable[..., Any]:
+        draw = drawing(num_slots, world.num_actions, longest, epsilons)
+
+        def collect(policy: Any, key: Array, crowd: Crowd, told: Told, at_slot: Any) -> tuple[Crowd, Told, Slots]:
+            actors, told, slots, _ = play(explorers, policy, epsilons, crowd.actors, draw(key), told, at_slot)
+            return Crowd(actors=actors, b_tm1=crowd.b_tm1), told, slots
+
+        def store(stored: Any, params: Params, slots: Slots, crowd: Crowd) -> tuple[Any, Crowd]:
+            rows, b_tm1 = rows_of(params, slots, crowd.b_tm1)
+            return add(stored, rows), Crowd(actors=crowd.actors, b_tm1=b_tm1)
+
+        def begin(params: Params, crowd: Crowd, key: Array) -> tuple[Crowd, Told]:
+            """At first frames; of what was before only the tally of finished episodes is kept."""
+            new = start_all(key, params)
+            actors = dataclasses.replace(new.actors, finished=crowd.actors.finished)
+            return Crowd(actors=actors, b_tm1=new.b_tm1), explorers.begin(seed_of(key[0]))
+
+        kept = jax.jit(jax.vmap(store), donate_argnums=0)
+        return spread_over_slots(config.updates_per_round, num_slots, begin, collect, kept, learn, joined)
+
+    def measure_seed(params: Params, slots: Slots, told: Told) -> Measured:
+        params, packed = lower(params, config.precision), world.frame.pack(slots.o_t)
+        slots = eqx.tree_at(lambda s: s.o_t, slots, packed)
+        cut = jax.vmap(lambda slots: cut_slots(slots, world.num_steps, world.num_actions))(slots)
+        streams = jax.tree.map(lambda x: x[:, 0], cut)
+        streams = eqx.tree_at(lambda w: w.belief, streams, jnp.zeros((len(streams.start), params.model.core.size)))
+        where = told.place if told.place.shape[-1] else packed
+        notes = Note(place=jax.vmap(jax.vmap(hash_of))(where), happens=jnp.asarray(told.happens))
+        return measure_streams(world, reward, params, streams, notes)
+
+    measure_all, start_all, same = jax.jit(jax.vmap(measure_seed)), jax.jit(jax.vmap(start)), jnp.full(E, greedy)
+    draw_greedy = drawing(world.num_steps, world.num_actions, 1, same)
+
+    def measure(params: Params, key: Array) -> Measured:
+        """So many environments at a time as there are actors; same key, same episodes."""
+        policy, parts = joined(params), []
+        for block in range(-(-config.evaluation_episodes // E)):
+            key_block = jax.random.fold_in(key, block)
+            keys = jax.vmap(partial(jax.random.fold_in, key_block))(jnp.arange(config.seeds))
+            told = watched.begin(seed_of(key_block))
+            actors = start_all(keys, params).actors
+            parts.append(play(watched, lambda: policy, same, actors, draw_greedy(keys), told, lambda t: None)[2:])
+        slots, told = jax.tree.map(lambda *xs: np.concatenate(xs, axis=1)[:, : config.evaluation_episodes], *parts)
+        return measure_all(params, slots, told)
+
+    def close() -> None:
+        explorers.close()
+        watched.close()
+
+    def instead_of(trainer: Any, replay: Any, make_learn: Callable[..., Any]) -> Any:
+        learn = make_learn(dataclasses.replace(config, updates_per_round=1), replay, lambda _: (trainer.learner, None))
+        once = jax.jit(lambda state, rows, key: learn(state, rows, key, {}), donate_argnums=0)
+        return dataclasses.replace(trainer, run_rounds=in_rounds(replay.add, once), measure=measure, close=close)
+
+    return Hosted(start, explore, measure, instead_of, windows_per_round=E * num_windows)
+
+
+def nothing_seen(world: World, params: Params, num_actors: int, num_slots: int) -> Slots:
+    """One seed's slots with zeros in them, frames as they come."""
+
+    def of(shape: tuple[int, ...], dtype: Any, more: int = 0) -> Array:
+        return jnp.zeros((num_actors, num_slots + more, *shape), dtype)
+
+    return Slots(
+        o_t=jax.tree.map(lambda spec: of(spec.shape, spec.dtype, 1), world.frame.spec),
+        a_tm1=of((), jnp.int32, 1),
+        is_first=of((), bool, 1),
+        is_terminal=of((), bool, 1),
+        cells=of((0,), jnp.int32, 1),
+        time=of((), jnp.int32, 1),
+        a_t=of((), jnp.int32),
+        mu_t=of((), jnp.float32),
+        task_t=of((), jnp.float32),
+        h_tm1=of((params.agent.size,), jnp.float32),
+    )
+
+
+def spread_over_slots(
+    num_updates: int,
+    num_slots: int,
+    begin: Callable[..., tuple[Crowd, Told]],
+    collect: Callable[..., tuple[Crowd, Told, Slots]],
+    store: Callable[..., tuple[Any, Crowd]],
+    learn: Callable[..., Any],
+    joined: Callable[[Params], Any],
+) -> Callable[..., Any]:
+    """`run_rounds` of a trainer: a round's updates are spread over its slots, and learn from the rounds before it.
+
+    The first round of an empty replay is collected before anything is learned.
+    """
+    looked_at: Told | None = None  # by the actors, between two calls
+    split = jax.jit(jax.vmap(lambda key: jax.random.split(key, 3), out_axes=1))
+    split_updates = jax.jit(jax.vmap(lambda key: jax.random.split(key, num_updates), out_axes=1))
+
+    def one_round(state: Any, told: Told, listen: Callable[[], None]) -> tuple[Any, Told, list[Any]]:
+        key, key_collect, key_learn = split(state.key)
+        learner, keys, found = state.learner, list(split_updates(key_learn)), []
+        policy, is_learning = joined(learner.params), bool((np.asarray(state.rows.num_added) > 0).all())
+
+        def update(rows: Any) -> None:
+            nonlocal learner, policy
+            policy = joined(learner.params)  # a copy: the learner's is overwritten
+            learner, numbers = learn(learner, rows, keys[len(found)])
+            found.append(numbers)
+
+        def at_slot(t: int) -> None:
+            listen()
+            while is_learning and len(found) * num_slots < (t + 1) * num_updates:
+                update(state.rows)
+
+        crowd, told, slots = collect(lambda: policy, key_collect, state.crowd, told, at_slot)
+        rows, crowd = store(state.rows, learner.params, slots, crowd)
+        while len(found) < num_updates:
+            update(rows)
+        return dataclasses.replace(state, learner=learner, rows=rows, key=key, crowd=crowd), told, found
+
+    def run_rounds(state: Any, num_rounds: int, listen: Callable[[], None] = nothing) -> tuple[Any, Any]:
+        nonlocal looked_at
+        if looked_at is None:
+            crowd, looked_at = begin(state.learner.params, state.crowd, state.key)
+            state = dataclasses.replace(state, crowd=crowd)
+        found = []
+        for _ in range(num_rounds):
+            state, looked_at, numbers = one_round(state, looked_at, listen)
+            found += numbers
+        wait_for(found[-1], listen)
+        return state, jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *jax.device_get(found))
+
+    return run_rounds

@@ -1,0 +1,56 @@
+"""What a world has in place of pure functions where only the host can step it: many environments, stepped together.
+
+An environment whose frame was its episode's last ignores the next action and begins anew (Gymnasium's NEXT_STEP), so
+what it shows from step to step is a stream as the replay has it: the true last frame, then the first of the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ndigo.errors import NdigoError
+
+
+class Told(NamedTuple):
+    """What N environments show after a step, in NumPy."""
+
+    o_t: Any  # [N, ...] as the world's frame has it
+    reward: Float[np.ndarray, " N"]  # of the task
+    is_last: Bool[np.ndarray, " N"]
+    is_terminal: Bool[np.ndarray, " N"]
+    place: Float[np.ndarray, "N M"]  # numbers that tell where it is; M = 0: nobody says
+    happens: Bool[np.ndarray, "N events"]
+
+
+class Environments(Protocol):
+    """N environments that are stepped together; between `send` and `receive` the caller is free."""
+
+    def reset(self, seed: int) -> Told: ...
+
+    def send(self, a_t: np.ndarray) -> None: ...
+
+    def receive(self) -> Told: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Host:
+    """How environments are made."""
+
+    open: Callable[[int, int], Environments]  # their number, and that of processes; 0: in this one
+    num_envs: int | None = None  # actors that a run has unless its settings say so
+
+
+def on_the_host(name: str) -> Callable[..., Any]:
+    """In place of a pure function of such a world: an error that says why there is none."""
+
+    def refuse(*args: Any) -> Any:
+        raise NdigoError(f"world {name} is stepped by processes of this machine: it can be trained and evaluated only")
+
+    return refuse

@@ -1,0 +1,167 @@
+"""Gymnasium's environments as worlds: what fits, what is refused, and processes that step them."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from stream_worlds import CountingEnv
+
+from ndigo import frames
+from ndigo.config import preset
+from ndigo.errors import NdigoError
+from ndigo.gate import check_records
+from ndigo.interop.suites import from_gymnasium, suite_world
+from ndigo.rewards import make_reward
+from ndigo.worlds.host import Host, Told
+
+
+class Still(gymnasium.Env):
+    """Shows one observation for ever."""
+
+    def __init__(self, space: spaces.Space, observation: Any, actions: spaces.Space | None = None):
+        self.observation_space, self.observation = space, observation
+        self.action_space = spaces.Discrete(2) if actions is None else actions
+
+    def reset(self, **_: Any) -> Any:
+        return self.observation, {}
+
+    def step(self, action: Any) -> Any:
+        self.observation_space.contains(self.observation)
+        return self.observation, 0.0, False, False, {}
+
+
+def told(world: Any, num: int, num_processes: int, a_t: list[np.ndarray]) -> list[Told]:
+    envs = world.host.open(num, num_processes)
+    seen = [Told(*map(np.array, envs.reset(5)))]
+    for a in a_t:
+        envs.send(a)
+        seen.append(Told(*map(np.array, envs.receive())))
+    envs.close()
+    return seen
+
+
+def test_processes_tell_what_the_environments_tell_by_themselves():
+    """Four environments in two processes against a loop over the same four, reset by hand."""
+    make = partial(CountingEnv, 3)
+    world = from_gymnasium(make, name="counting", place=lambda env: (env.t, (env.length,)))
+    a_t = list(np.random.default_rng(0).integers(0, 3, (12, 4)))
+    envs = [make() for _ in range(4)]
+    frame, is_over = [env.reset(seed=5 + i)[0] for i, env in enumerate(envs)], [False] * 4
+    found = told(world, 4, 2, a_t)
+    num_ends = 0
+    for t, now in enumerate(found):
+        for i, env in enumerate(envs):
+            reward, is_terminal, is_cut = 0.0, False, False
+            if t and is_over[i]:
+                frame[i] = env.reset()[0]
+            elif t:
+                frame[i], reward, is_terminal, is_cut, _ = env.step(int(a_t[t - 1][i]))
+            is_over[i] = is_terminal or is_cut
+            num_ends += is_over[i]
+            np.testing.assert_array_equal(now.o_t[i], frame[i])
+            assert (now.reward[i], now.is_terminal[i], now.is_last[i]) == (reward, is_terminal, is_over[i])
+            assert now.place[i].tolist() == [env.t, env.length]
+    assert num_ends > 5
+
+
+def test_actions_are_counted_from_where_their_space_begins():
+    class Told(CountingEnv):
+        def __init__(self):
+            super().__init__()
+            self.action_space = spaces.Discrete(3, start=-1)
+
+        def step(self, action: int) -> Any:
+            return super().step(action + 1)
+
+    world = from_gymnasium(Told, name="counting", events={"b": lambda env, _: env.last_action == 1})
+    found = told(world, 1, 0, [np.array([1])])
+    assert found[1].happens.tolist() == [[True]]
+
+
+FITS = {
+    "one of many": (spaces.Discrete(500, start=3), 300, frames.tiles((500,), 1, 1, names=("number",)), 297),
+    "bits": (spaces.Box(0, 1, (2, 2, 1), np.int8), np.ones((2, 2, 1), np.int8), frames.bits(["channel0"], 2), 1),
+    "numbers": (
+        *(spaces.Box(-1, 1, (2, 2), np.float64), np.full((2, 2), 0.5), frames.vector(4, low=[-1.0] * 4, high=1.0), 0.5),
+    ),
+    "MiniGrid's": (
+        spaces.Dict({"image": spaces.Box(0, 255, (7, 7, 3), np.uint8), "direction": spaces.Discrete(4)}),
+        {"image": np.full((7, 7, 3), 3, np.uint8), "direction": 1},
+        frames.tiles(names=("object", "colour", "state")),
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_space_that_says_enough_has_its_frame(name):
+    space, observation, frame, value = FITS[name]
+    world = from_gymnasium(lambda: Still(space, observation), name=name)
+    assert world.frame == frame
+    check_records(preset("cpu"), world, make_reward("ndigo-1"))
+    assert (told(world, 1, 0, [])[0].o_t == value).all()
+
+
+def refused(make: Any, **options: Any) -> str:
+    with pytest.raises(NdigoError) as error:
+        check_records(preset("cpu"), from_gymnasium(make, **options), make_reward("ndigo-1"))
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_what_does_not_fit_is_refused_in_one_line():
+    bits, one = spaces.Box(0, 1, (2, 2, 1), np.uint8), np.ones((2, 2, 1), np.uint8)
+    continuous = spaces.Box(-1, 1, (2,), np.float32)
+    assert "expected a Discrete space" in refused(lambda: Still(bits, one, continuous))
+    assert "fit no frame by themselves" in refused(lambda: gymnasium.make("CartPole-v1"))
+    assert "raised ZeroDivisionError" in refused(lambda: 1 // 0)
+    assert "is float64[2, 2, 1], expected uint8[2, 2, 1]" in refused(
+        lambda: Still(bits, one), read=lambda o: o.astype(float), frame=frames.bits(["a"], 2)
+    )
+    assert "the value 2, expected 0 or 1" in refused(
+        lambda: Still(bits, one), read=lambda o: o + np.uint8(1), frame=frames.bits(["a"], 2)
+    )
+    with pytest.raises(NdigoError, match=r"unknown Gymnasium environment 'CartPol-v1'.*nearest: CartPole-v1"):
+        suite_world("gymnasium::CartPol-v1")
+
+
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")  # by which Gymnasium tells of the error
+def test_what_an_environment_raises_amid_a_run_is_an_error_in_one_line():
+    class Breaks(CountingEnv):
+        def step(self, action: int) -> Any:
+            raise RuntimeError("out of order")
+
+    world = from_gymnasium(Breaks, name="breaks")
+    assert "world breaks: step 1 of it raised RuntimeError: out of order" in refused(Breaks, name="breaks")
+    with pytest.raises(NdigoError, match="world breaks: its environments failed"):
+        told(world, 2, 1, [np.zeros(2, int)])
+
+
+def test_functions_of_the_device_say_why_there_are_none():
+    world = from_gymnasium(CountingEnv, name="counting", num_envs=7)
+    with pytest.raises(NdigoError, match="stepped by processes of this machine"):
+        world.reset(None)
+    assert isinstance(world.host, Host)
+    assert dataclasses.replace(world, name="other").host is world.host
+
+
+def test_the_page_about_your_world_makes_the_world_it_shows():
+    page = (Path(__file__).parents[2] / "docs" / "your-world.md").read_text()
+    (snippet,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    made: dict[str, Any] = {}
+    exec(snippet, made)
+    world = made["world"]
+    check_records(preset("cpu"), world, make_reward("ndigo-1"))
+    first = told(world, 1, 0, [np.array([1])])[1]
+    assert first.o_t.shape == (1, 4)
+    assert first.place.shape == (1, 1)
+    assert first.happens.tolist() == [[True]]
+    assert world.host.num_envs == 16
