@@ -49,6 +49,13 @@ def test_an_agent_whose_settings_are_no_settings(changes, says, agent, capsys):
     assert says in refused(capsys, "evaluate", agent(**changes), "--episodes", "2")
 
 
+def test_an_agent_that_calls_the_objects_by_others_names_is_refused(agent, capsys):
+    """Else the numbers of one would stand in the table under the name of the other."""
+    world = load_agent(AGENT)[0]["world"]
+    says = "is not of world fixed_and_noise: its objects are ['noise', 'fixed'], expected ['fixed', 'noise']"
+    assert says in refused(capsys, "evaluate", agent(world=world | {"objects": ["noise", "fixed"]}))
+
+
 @pytest.mark.parametrize("text", ["5", "[]", "null", '"run"', DEEP, "{", '{"config": 3}', '{"config": {}}'])
 def test_settings_that_are_no_record(text, tmp_path, capsys):
     run = write_run(tmp_path / "run", world="exp1", reward="ndigo-4", seeds=2)

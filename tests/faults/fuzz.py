@@ -20,7 +20,7 @@ from ndigo.training.run import Outcome
 from ndigo.training.trained import Trained
 
 IS_WHOLE = os.environ.get("NDIGO_FAULTS") == "all"
-SECONDS = 60  # that a command may take on a busy machine
+SECONDS = 200  # that a command may take on a busy machine
 TRACEBACK = "Traceback (most recent call last)"
 
 

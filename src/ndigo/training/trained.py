@@ -17,6 +17,7 @@ from ndigo.agents.agent import Agent, Params
 from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation, Measured
+from ndigo.evaluation.streams import seen_names
 from ndigo.evaluation.tracking import Tracking
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint, milestones
@@ -107,6 +108,7 @@ def fetched(results: Any) -> Any:
 def from_run(folder: RunFolder, config: Config, world: World, reward: IntrinsicReward) -> Trained:
     """All seeds of a run, from its newest good checkpoint."""
     settings = folder.settings()
+    refuse_other_names(settings, world, folder.path)
     mark = checkpoint.fingerprint(settings["config"])
     step, arrays = checkpoint.load_newest(folder.checkpoints, mark, lambda text: print(text, file=sys.stderr))
     prefix = ".learner.params"
@@ -121,12 +123,25 @@ def from_run(folder: RunFolder, config: Config, world: World, reward: IntrinsicR
 def from_file(path: Path, config: Config, world: World, reward: IntrinsicReward) -> Trained:
     """The one seed of an agent file."""
     settings, arrays = load_agent(path)
+    refuse_other_names(settings, world, path)
     like = jax.eval_shape(make_learner(config, world, reward).init, jax.random.key(0)).params
     # Files of version 0.1 call the agent's network q.
     arrays = {name.replace(".q.", ".agent.", 1) if name.startswith(".q.") else name: x for name, x in arrays.items()}
     params = checkpoint.into_tree(arrays, like, str(path))
     params = jax.tree.map(lambda x: x[None], params)
     return Trained(settings, config, world, reward, params, settings.get("learner_step"))
+
+
+def refuse_other_names(settings: dict[str, Any], world: World, source: Path) -> None:
+    """An error where the settings call what is measured by other names than the world: tables take them from there."""
+    names = {
+        "channels": [channel.name for channel in world.channels],
+        "in_view": seen_names(world),
+        "objects": list(world.objects),
+    }
+    for part, expected in names.items():
+        if (found := settings["world"][part]) != expected:
+            raise NdigoError(f"{source} is not of world {world.name}: its {part} are {found}, expected {expected}")
 
 
 def from_milestone(folder: RunFolder, step: int, config: Config, world: World, reward: IntrinsicReward) -> Trained:
