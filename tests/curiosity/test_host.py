@@ -149,7 +149,10 @@ def resaved(folder: Path, change: Callable[[dict[str, np.ndarray]], object]) -> 
         ),
         (lambda a: a.update({"pending00000000:[0]": np.zeros((1, N))}), r"pending00000000:\[0\] is float64\[1, 3\]"),
         (lambda a: a.update({"seen:": a["seen:"][:1]}), r"seen: is uint8\[1, 1, 1, 5\]"),
-        (lambda a: a.update({"[0].step": np.full(1, 0.5, np.float32)}), r"\[0\].step is float32\[1\], expected int32\[\]"),
+        (
+            lambda a: a.update({"[0].step": np.full(1, 0.5, np.float32)}),
+            r"\[0\].step is float32\[1\], expected int32\[\]",
+        ),
         (lambda a: a["[0].params.model.core.gru.weight"].fill(np.nan), "gru.weight holds numbers that are not finite"),
     ],
 )
