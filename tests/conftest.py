@@ -7,7 +7,7 @@ import functools
 import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +35,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def traced_once() -> Iterator[None]:
+def traced_once() -> Iterator[Callable[[], None]]:
     """Runs of one configuration in this process share its programs.
 
     A trainer is made of the records themselves, whatever name the settings have for them. That a fresh process gets
-    the same numbers is what tests/training/test_run_resume.py shows, with processes of their own.
+    the same numbers is what tests/training/test_run_resume.py shows, with processes of their own. Yields what makes it
+    forget them.
     """
     from ndigo.training import run, trained, trainer
 
@@ -53,7 +54,24 @@ def traced_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "make_trainer", make_trainer)
         patch.setattr(trained, "make_trainer", make_trainer)
-        yield
+        yield shared.cache_clear
+
+
+# Every compiled program maps memory of its own; beyond the system's 65,530 maps the next one is a segmentation fault.
+MOST_MAPS = 30_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def room_for_programs(traced_once: Callable[[], None]) -> Iterator[None]:
+    """Drops the programs of earlier modules where there are too many."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+        import jax
+
+        traced_once()
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture(scope="session")
