@@ -89,8 +89,31 @@ def make_curiosity(
     reward = make_reward(reward) if isinstance(reward, str) else reward
     config = DEFAULT if config is None else config
     check_arguments(reward, frame, num_actions)
-    by, C = twins(config), len(frame.channels)
-    optimiser, update = learning.make_optimiser(config), learning.make_update(config, reward, by, C)
+    init_params, checked = make_weights(reward, frame, num_actions, config)
+    start, pay, pay_rollout = make_pay(reward, frame, config, init_params, checked)
+    init, learn = make_learn(reward, frame, num_actions, config, init_params, checked)
+
+    def believe(carry: Any) -> Float[Array, "N D"]:
+        return carry.flights[0].b if reward.reads else carry.frames.b_t[-1]
+
+    return PureCuriosity(
+        init=init,
+        start=start,
+        pay=pay,
+        pay_rollout=pay_rollout,
+        learn=learn,
+        believe=believe,
+        reward=reward,
+        frame=frame,
+        num_actions=num_actions,
+        config=config,
+    )
+
+
+def make_weights(
+    reward: IntrinsicReward, frame: Frame, num_actions: int, config: Config
+) -> tuple[Callable[[Array], Params], Callable[[Params], Params]]:
+    """How weights are drawn, and how those of another frame, reward or size are refused."""
 
     def init_params(key: Array) -> Params:
         key_model, key_reward = jax.random.split(key)
@@ -107,23 +130,31 @@ def make_curiosity(
             num_hidden=config.predictor_hidden,
         )
         params = Params(model=model, reward=reward.init(key_reward, model), memory=reward.remember(model))
-        return computed_by(by, params)
+        return computed_by(twins(config), params)
 
     @cache
     def params_like() -> Params:
         return jax.eval_shape(init_params, jax.random.key(0))
 
-    def init(key: Array, num_envs: int) -> State:
-        check_count("num_envs", num_envs)
-        params = init_params(key)
-        num_windows = max(config.replay_steps // (config.window * num_envs), 2)
-        packed = jax.eval_shape(lambda: frame.pack(empty(frame)))
-        return State(
-            params=params,
-            optimiser=optimiser.init((params.model, params.reward)),
-            streams=streams.empty(packed, config.belief_size, num_envs, num_windows, config.window, num_actions < 128),
-            step=jnp.int32(0),
-        )
+    def checked(params: Params) -> Params:
+        check_params(params, params_like())
+        return params
+
+    return init_params, checked
+
+
+def make_pay(
+    reward: IntrinsicReward,
+    frame: Frame,
+    config: Config,
+    init_params: Callable[[Array], Params],
+    checked: Callable[[Params], Params],
+) -> tuple[Callable[[int], Any], PayFunction, PayFunction]:
+    """`start`, `pay` and `pay_rollout`."""
+
+    def lowered(params: Params) -> Params:
+        params = checked(params)
+        return params if reward.needs_float32 else lower(params, config.precision)
 
     @cache
     def start_like(num_envs: int) -> Any:
@@ -139,14 +170,10 @@ def make_curiosity(
         check_count("num_envs", num_envs)
         return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), start_like(num_envs))
 
-    def lowered(params: Params) -> Params:
-        check_params(params, params_like())
-        return params if reward.needs_float32 else lower(params, config.precision)
-
     def pay_step(params: Params, carry: Any, step: Step, encoded: Any) -> tuple[Any, Pay]:
         if reward.reads:
             return paying.pay(params, reward, carry, step, encoded)
-        return recent.pay(params, reward, carry, step, C)
+        return recent.pay(params, reward, carry, step, len(frame.channels))
 
     def encode(params: Params, step: Step) -> Any:
         return paying.encode(params, reward, step) if reward.reads else None
@@ -167,6 +194,33 @@ def make_curiosity(
         carry, paid = lax.scan(body, carry, (steps, encode(params, steps)))
         return carry, paid.r, paid.is_known
 
+    return start, pay, pay_rollout
+
+
+def make_learn(
+    reward: IntrinsicReward,
+    frame: Frame,
+    num_actions: int,
+    config: Config,
+    init_params: Callable[[Array], Params],
+    checked: Callable[[Params], Params],
+) -> tuple[Callable[[Array, int], State], LearnFunction]:
+    """`init` and `learn`."""
+    C, optimiser = len(frame.channels), learning.make_optimiser(config)
+    update = learning.make_update(config, reward, twins(config), C)
+
+    def init(key: Array, num_envs: int) -> State:
+        check_count("num_envs", num_envs)
+        params = init_params(key)
+        num_windows = max(config.replay_steps // (config.window * num_envs), 2)
+        packed = jax.eval_shape(lambda: frame.pack(empty(frame)))
+        return State(
+            params=params,
+            optimiser=optimiser.init((params.model, params.reward)),
+            streams=streams.empty(packed, config.belief_size, num_envs, num_windows, config.window, num_actions < 128),
+            step=jnp.int32(0),
+        )
+
     def learn(
         key: Array,
         state: State,
@@ -176,7 +230,7 @@ def make_curiosity(
         o_last: Any = None,
         num_updates: int | None = None,
     ) -> tuple[State, Numbers]:
-        check_params(state.params, params_like())
+        checked(state.params)
         N, L = state.streams.is_first.shape
         steps = _step(frame, (len(a_t), N), a_t, o_tp1, is_first, o_last)
         if (1 if o_last is None else 2) * len(a_t) > L:
@@ -201,21 +255,7 @@ def make_curiosity(
             state,
         )
 
-    def believe(carry: Any) -> Float[Array, "N D"]:
-        return carry.flights[0].b if reward.reads else carry.frames.b_t[-1]
-
-    return PureCuriosity(
-        init=init,
-        start=start,
-        pay=pay,
-        pay_rollout=pay_rollout,
-        learn=learn,
-        believe=believe,
-        reward=reward,
-        frame=frame,
-        num_actions=num_actions,
-        config=config,
-    )
+    return init, learn
 
 
 def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: int) -> None:
