@@ -69,9 +69,8 @@ def test_two_processes_are_killed_one_at_a_time_and_the_run_goes_on_as_one(tmp_p
     unbroken = train_tiny(tmp_path / "unbroken", **SEEDS | {"learner_steps": outcome.step})
     ours, others = numbers(run), numbers(unbroken.path)
     assert [line["step"] for line in ours] == [line["step"] for line in others]
-    assert (
-        len(ours) >= 5
-    )  # a kill may come before the last line's checkpoint: 2 are left of 3, 4 of 5, and one is added
+    # A kill may come before the checkpoint of the last line: 2 are left of 3, 4 of 5, and one is added.
+    assert len(ours) >= 5
     for mine, other in zip(ours, others, strict=True):
         for name, value in other["learning"].items():
             np.testing.assert_allclose(mine["learning"][name], value, rtol=1e-3, atol=1e-5)

@@ -89,16 +89,9 @@ class Film:
             loss = f"{episodes.discovery_loss[e, t, i]:.2f}{'' if self.is_crowded else ' nats'}"
             draw.text((x + panel.shape[1], y - self.line), loss, self.colours[i], self.font, anchor="ra")
         # Rewards of the steps taken, losses of the frames seen.
-        self._reveal(image, draw, self.reward_at, self._rewards, t)
-        self._reveal(image, draw, self.loss_at, self._losses, t)
+        for at, strip in ((self.reward_at, self._rewards), (self.loss_at, self._losses)):
+            reveal(image, at, strip, self.strip_size, t / max(self.until, 1), self.scale)
         return np.asarray(image)
-
-    def _reveal(self, image: Image.Image, draw: ImageDraw.ImageDraw, at: At, strip: Strip, t: int) -> None:
-        (x, y), (width, height) = at, self.strip_size
-        now = round(width * t / max(self.until, 1))
-        image.paste(strip.image.crop((0, 0, now, height)), at)
-        draw.line((x, y + strip.zero, x + width, y + strip.zero), LINE, self.scale)
-        draw.line((x + now, y, x + now, y + height - 1), INK, self.scale)
 
     @cached_property
     def _rewards(self) -> Strip:
@@ -187,6 +180,15 @@ def title_of(episodes: Episodes, episode: int) -> str:
     if "first_episode" not in meta:
         return whose
     return f"{whose}, episode {meta['first_episode'] + episode} of seed {meta['episode_seed']}"
+
+
+def reveal(image: Image.Image, at: At, strip: Strip, size: tuple[int, int], share: float, line_width: int) -> None:
+    """Draws the first `share` of a strip, its line of zero, and where it is."""
+    draw, (x, y), (width, height) = ImageDraw.Draw(image), at, size
+    now = round(width * share)
+    image.paste(strip.image.crop((0, 0, now, height)), at)
+    draw.line((x, y + strip.zero, x + width, y + strip.zero), LINE, line_width)
+    draw.line((x + now, y, x + now, y + height - 1), INK, line_width)
 
 
 def _paste(image: Image.Image, at: At, panel: Picture) -> None:

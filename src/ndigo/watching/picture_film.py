@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from ndigo.storage.episodes import Episodes
-from ndigo.watching.film import FAINT, INK, LINE, LOOK_AHEAD, PAPER, At, font, title_of
+from ndigo.watching.film import FAINT, INK, LOOK_AHEAD, PAPER, At, font, reveal, title_of
 from ndigo.watching.frame_pictures import colour_of
 from ndigo.watching.panels import Picture
 from ndigo.watching.strips import Strip, loss_strip, reward_strip
@@ -75,16 +75,9 @@ class PictureFilm:
                 continue
             picture = pictures[e, t, self.num_ahead - 1] if is_ahead else pictures[e, t]
             image.paste(Image.fromarray(picture).resize(size, Image.Resampling.NEAREST), at)
-        self._reveal(image, draw, self.reward_at, self._rewards, t)
-        self._reveal(image, draw, self.loss_at, self._losses, t)
+        for at, strip in ((self.reward_at, self._rewards), (self.loss_at, self._losses)):
+            reveal(image, at, strip, self.strip_size, t / max(self.until, 1), self.scale)
         return np.asarray(image)
-
-    def _reveal(self, image: Image.Image, draw: ImageDraw.ImageDraw, at: At, strip: Strip, t: int) -> None:
-        (x, y), (width, height) = at, self.strip_size
-        now = round(width * t / max(self.until, 1))
-        image.paste(strip.image.crop((0, 0, now, height)), at)
-        draw.line((x, y + strip.zero, x + width, y + strip.zero), LINE, self.scale)
-        draw.line((x + now, y, x + now, y + height - 1), INK, self.scale)
 
     @cached_property
     def _rewards(self) -> Strip:
