@@ -163,7 +163,7 @@ class Config:
 
 PRESETS: dict[str, Config] = {
     # A probe at 1e-3, which falls too, lags behind the belief it reads (studies/first-recipe).
-    "gpu": Config(last_rate=0.1, probe_rate=1e-2),
+    "gpu": Config(last_rate=0.1, probe_rate=1e-2, actors=128, learner_steps=32_000),
     # One seed on two cores, in minutes: a smaller network but for the decoder, and many large steps on few windows
     # each, by which its model learns soonest (studies/two-cores).
     "cpu": Config(

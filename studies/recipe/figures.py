@@ -1,8 +1,9 @@
-"""Draws what the longest candidate has come to so far, for docs/results.md: `python studies/recipe/figures.py`.
+"""Draws what the recipe has come to so far, for docs/results.md: `python studies/recipe/figures.py`.
 
 `overview` has every seed's first visit beside the paper's, a random walker's and the best path's; one figure per
-experiment has the way there. Experiment 4 has no run of this study: its figure is what the two objects pay by
-definition (`studies/ideal-rewards/pay-by-horizon.json`).
+experiment has the way there. An experiment without its row shows the study's run by the same settings. Experiment 4
+has no run of this study: its figure is what the two objects pay by definition
+(`studies/ideal-rewards/pay-by-horizon.json`).
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
-from table import LONGEST, ORDER, read_runs
+from table import CHOSEN, ORDER, read_runs
 
 from ndigo.palette import dash_of, hexadecimal, line_of_reward, object_colours
 from ndigo.paper.experiments import EXPERIMENTS, Experiment
-from ndigo.paper.measured import Measured
+from ndigo.paper.measured import Measured, measured
+from ndigo.paper.plan import find_rows
 from ndigo.paper.references import reference_lines
 from ndigo.report.figures import COLUMN, INK, PAGE, STYLE, label_ends, plain, save_figure
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 PAY = Path(__file__).parents[1] / "ideal-rewards" / "pay-by-horizon.json"
+ROWS = Path(__file__).parents[2] / "results" / "rows"
 HORIZON = 400  # the step that stands for "never"
 
 
@@ -130,7 +133,8 @@ def pay_by_horizon() -> Figure:
 
 
 def main() -> None:
-    runs = read_runs()[LONGEST]
+    trials, rows = read_runs()[CHOSEN], find_rows(ROWS)
+    runs = {e: measured(t.row, rows[t.row]) if t.row in rows else t for e, t in trials.items()}
     save_figure(overview(runs), PICTURES / "found")
     for name in ORDER:
         save_figure(along(runs[name], EXPERIMENTS[name]), PICTURES / f"found-{name}")

@@ -1,4 +1,4 @@
-"""Prints the study's three tables and draws its figure: `python studies/recipe/table.py [--figure figure.png]`.
+"""Prints the study's four tables and draws its figure: `python studies/recipe/table.py [--figure figure.png]`.
 
 `--gather FOLDER` first puts what `run.py` has kept there into runs.jsonl.gz.
 """
@@ -23,7 +23,7 @@ from ndigo.paper.scores import bounds
 from ndigo.report.figures import PAGE, STYLE, plain, save_figure
 
 RUNS = Path(__file__).with_name("runs.jsonl.gz")
-LONGEST = "w100-32k"
+CHOSEN = "w100-32k"
 ORDER = ("exp1", "exp2", "exp3", "exp5")
 WINDOWS = {"w100-16k": "windows of 100", "w400-16k": "windows of 400", "w100-32k": "windows of 100, 32,000 steps"}
 
@@ -47,6 +47,14 @@ def seed_scores(run: Measured, experiment: str) -> np.ndarray:
     return np.clip(parts, 0, 1).mean(axis=0)
 
 
+def late_scores(run: Measured, experiment: str, share: float) -> np.ndarray:
+    """[S]: the same, of the mean over the evaluations in the last `share` of the run."""
+    between, points = bounds(EXPERIMENTS[experiment]), slice(int(len(run.steps) * (1 - share)), None)
+    curves = {what: run.curves[what[0]][points, :, run.objects.index(what[1])] for what in between}
+    parts = [(curves[what] - low) / (high - low) for what, (low, high) in between.items()]
+    return np.clip(parts, 0, 1).mean(axis=(0, 1))
+
+
 def second_worst(scores: np.ndarray) -> float:
     return float(np.sort(scores)[1])
 
@@ -59,6 +67,24 @@ def table(runs: dict[str, dict[str, Measured]]) -> list[str]:
         minutes = np.mean([run.minutes for run in whole[name].values()])
         cells = [f"{x:.2f}" for x in (*scores[name], np.mean(scores[name]))]
         lines.append(f"| {name} | " + " | ".join([*cells, f"{minutes:.1f}"]) + " |")
+    return lines
+
+
+def late_table(runs: dict[str, dict[str, Measured]]) -> list[str]:
+    """Scores that do not hang on one step, and how often a policy of the second half misses the object sought."""
+    heads = ("candidate", "last step", "last quarter", "last half", "misses, exp1", "exp2", "exp5")
+    lines = ["| " + " | ".join(heads) + " |", "|---|" + "--:|" * (len(heads) - 1)]
+    for name, by in runs.items():
+        cells = ["", "", ""]
+        if set(by) == set(ORDER):
+            scores = [[seed_scores(by[e], e) for e in ORDER]]
+            scores += [[late_scores(by[e], e, share) for e in ORDER] for share in (0.25, 0.5)]
+            cells = [f"{np.mean([second_worst(x) for x in by_experiment]):.2f}" for by_experiment in scores]
+        for experiment in ("exp1", "exp2", "exp5"):
+            run, sought = by[experiment], EXPERIMENTS[experiment].discovers[-1]
+            seen = run.curves["frequency"][len(run.steps) // 2 :, :, run.objects.index(sought)]
+            cells.append(f"{100 * (seen < 0.9).mean():.0f}%")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return lines
 
 
@@ -138,7 +164,7 @@ def main() -> None:
     if args.gather is not None:
         gather(args.gather)
     runs = read_runs()
-    print("\n".join([*table(runs), "", *maze(runs), "", *objects(runs, LONGEST)]))
+    print("\n".join([*table(runs), "", *late_table(runs), "", *maze(runs), "", *objects(runs, CHOSEN)]))
     if args.figure is not None:
         draw(runs, args.figure)
 
