@@ -69,16 +69,17 @@ def known_pace(run: RunFolder, made: Mapping[str, Sequence[dict[str, Any]]]) -> 
 
 def time_round(config: Config, world: World, reward: IntrinsicReward) -> float:
     """Roughly the seconds of one round on this device, once compiled: an episode for every actor, and its updates."""
-    # The replay's size costs memory and no time. On a CPU seeds share the cores, so that one tells about all, and
-    # updates take most of the time, so that two tell about the rest.
+    # The replay's size costs memory and no time. On a CPU one seed fills the cores, and time grows with worlds and
+    # windows, so that an eighth of a seed's tells about all.
     is_slow = jax.default_backend() == "cpu"
     seeds = 1 if is_slow else config.seeds
-    updates = min(2, config.updates_per_round) if is_slow else config.updates_per_round
-    short = dataclasses.replace(config, seeds=seeds, updates_per_round=updates, replay_steps=1)
+    parts = min(8, config.actors, config.batch) if is_slow else 1
+    actors, batch = -(-config.actors // parts), -(-config.batch // parts)
+    short = dataclasses.replace(config, seeds=seeds, actors=actors, batch=batch, replay_steps=1)
     trainer = make_trainer(short, world, reward)
     state = trainer.init(jax.random.key(0))
     began = 0.0
     for _ in range(2):  # the first compiles
         began = time.monotonic()
         state, _ = trainer.run_rounds(state, 1)
-    return (time.monotonic() - began) * config.seeds / seeds * config.updates_per_round / updates
+    return (time.monotonic() - began) * config.seeds / seeds * parts
