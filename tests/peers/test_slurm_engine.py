@@ -6,11 +6,13 @@ import os
 import re
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from sweep_files import write_sweep
-from tiny_runs import numbers, start, train_tiny
+from tiny_runs import TINY, TRUST, WORLD, numbers, start
 
+from ndigo.api import create_run, resume_beside
 from ndigo.errors import NdigoError
 from ndigo.scale.engine import Asked
 from ndigo.scale.note import read_note
@@ -23,29 +25,39 @@ pytest.importorskip("submitit", reason="the extra slurm is not installed")
 STEPS = 1200
 
 
-def test_a_preempted_row_is_queued_again_and_ends_with_the_numbers_of_an_unbroken_run(tmp_path):
-    unbroken = train_tiny(tmp_path / "unbroken", learner_steps=STEPS).path
-    row = tmp_path / "rows" / "seed-0"
-    tables = '[grid]\nseed = [0]\n[slurm]\ncluster = "local"\ntimeout_min = 20\n'
-    file = write_sweep(tmp_path / "sweep.toml", tables, learner_steps=STEPS)
+def test_preempted_rows_are_queued_again_and_end_with_the_numbers_of_unbroken_runs(tmp_path):
+    """Two rows that share a program, as one job."""
+    gammas = (0.9, 0.99)
+    unbroken = [tmp_path / "unbroken" / f"gamma-{x}" for x in gammas]
+    for x, path in zip(gammas, unbroken, strict=True):
+        settings = TINY | {"gamma": x, "learner_steps": STEPS}
+        create_run(WORLD, "ndigo-1", out=path, is_beside=True, **settings)
+    resume_beside(unbroken, trust=TRUST, quiet=True)
+    rows = [tmp_path / "rows" / f"gamma-{x}" for x in gammas]
+    tables = f'[grid]\ngamma = {list(gammas)}\n[slurm]\ncluster = "local"\ntimeout_min = 20\n'
+    file = write_sweep(tmp_path / "sweep.toml", tables, learner_steps=STEPS, pack=2)
     process = start("sweep", str(file), "--on", "slurm", "--out", str(tmp_path / "rows"), "--trust", "custom_world")
 
-    deadline, metrics = time.monotonic() + 150, row / "metrics.jsonl"
+    deadline, metrics = time.monotonic() + 150, rows[1] / "metrics.jsonl"
     while not metrics.exists() or metrics.read_bytes().count(b"\n") < 3:
         assert time.monotonic() < deadline
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
-    found = read_note(row)
-    assert found is not None
-    preempted = found[0].pid
-    os.kill(preempted, signal.SIGUSR2)  # as Slurm does, before it takes the node away
+    preempted = pids(rows)
+    assert len(set(preempted)) == 1
+    os.kill(preempted[0], signal.SIGUSR2)  # as Slurm does, before it takes the node away
     out, err = process.communicate(timeout=200)
     assert process.returncode == 0, (out, err)
-    assert "[1/1] seed-0: done at step 1,200" in out
-    found = read_note(row)
-    assert found is not None
-    assert found[0].pid != preempted
-    assert numbers(row) == numbers(unbroken)
+    assert "gamma-0.9: done at step 1,200" in out
+    assert "gamma-0.99: done at step 1,200" in out
+    assert set(pids(rows)).isdisjoint(preempted)
+    for row, alone in zip(rows, unbroken, strict=True):
+        assert numbers(row) == numbers(alone)
+
+
+def pids(rows: list[Path]) -> list[int]:
+    notes = [read_note(row) for row in rows]
+    return [note[0].pid for note in notes if note is not None]
 
 
 @pytest.fixture

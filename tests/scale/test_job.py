@@ -9,7 +9,7 @@ from sweep_files import write_sweep
 from tiny_runs import numbers
 
 from ndigo.errors import NdigoError
-from ndigo.scale.job import train_row
+from ndigo.scale.job import train_rows
 from ndigo.scale.local import note_sudden_end, places
 from ndigo.scale.note import Interrupted, Note, read_note, write_note
 from ndigo.scale.status import look
@@ -29,10 +29,10 @@ def test_a_job_run_again_changes_nothing_and_a_stopped_one_goes_on(finished, tmp
     with monkeypatch.context() as patch:
         patch.setattr(run.Clock, "is_over", lambda clock: True)  # after every chunk
         with pytest.raises(Interrupted, match="stopped by time at step 4, saved"):
-            train_row(row, "ray")
+            train_rows([row], "ray")
     assert (state_of(row), look(row).state, look(row).step) == ("stopped", "stopped", 4)
     for _ in range(2):
-        assert train_row(row, "ray") == 20
+        assert train_rows([row], "ray") == 20
         assert (state_of(row), look(row).state) == ("done", "done")
         # The stop has added an evaluation to the first line.
         first, *others = numbers(row.path)
@@ -44,7 +44,7 @@ def test_a_job_run_again_changes_nothing_and_a_stopped_one_goes_on(finished, tmp
 def test_what_cannot_be_trained_leaves_the_reason_and_no_run(tmp_path):
     (row,) = read_sweep(write_sweep(tmp_path / "sweep.toml", window=100), tmp_path / "rows").rows
     with pytest.raises(NdigoError, match="window 100: longer than an episode of 12 steps"):
-        train_row(row, "ray")
+        train_rows([row], "ray")
     assert {path.name for path in row.path.iterdir()} == {"job.json", ".lock"}
     assert look(row).state == "failed"
     assert look(row).why.startswith("window 100: longer than an episode of 12 steps")
@@ -69,7 +69,7 @@ def test_a_row_that_another_process_trains_is_refused_and_what_that_one_noted_st
     before = read_note(row.path)
     monkeypatch.setattr("ndigo.scale.note.BUSY_SECONDS", 0.0)
     with one_writer(row.path), pytest.raises(NdigoError, match=r"is being written by process \d+ on "):
-        train_row(row, "ray")
+        train_rows([row], "ray")
     assert read_note(row.path) == before
     note_sudden_end(row, 8, 2)  # of the process that was refused
     assert read_note(row.path) == before

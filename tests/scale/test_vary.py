@@ -13,7 +13,6 @@ from tiny_runs import CHUNK, TINY, TRUST, WORLD, numbers, train_tiny
 
 import ndigo
 from ndigo.api import create_run, resume_beside
-from ndigo.cli import main
 from ndigo.config import VARIED, Config, varied_values
 from ndigo.errors import NdigoError
 from ndigo.scale.job import train_rows
@@ -156,12 +155,9 @@ def test_a_sweep_packs_rows_that_differ_in_what_can_vary_and_are_at_one_step(tmp
     ]
 
 
-def test_a_pack_that_is_no_number_or_not_for_this_engine_is_one_line(tmp_path, capsys):
+def test_a_pack_that_is_no_number_is_one_line(tmp_path):
     with pytest.raises(NdigoError, match=r"pack = 0 must be a whole number of rows, from 1 to 1000$"):
         read_sweep(write_sweep(tmp_path / "sweep.toml", pack=0))
-    file = write_sweep(tmp_path / "sweep.toml", pack=2)
-    assert main(["sweep", str(file), "--on", "slurm"]) == 2
-    assert "pack belongs to --on local; slurm trains each row alone" in capsys.readouterr().err
 
 
 def test_rows_of_a_pack_are_trained_and_noted_each_in_its_folder(beside, tmp_path, monkeypatch):

@@ -61,8 +61,6 @@ def run(args: Arguments) -> int:
     for option, engine in (("jobs", "local"), ("address", "ray")):
         if getattr(args, option) is not None and args.on != engine:
             raise NdigoError(f"--{option} belongs to --on {engine}, not to --on {args.on}")
-    if sweep.pack > 1 and args.on != "local":
-        raise NdigoError(f"{sweep.file}: pack belongs to --on local; {args.on} trains each row alone")
     if args.jobs is not None:
         within("--jobs", args.jobs, 1, 1000)
     check_takes(sweep, args.on, args.trust)

@@ -1,4 +1,4 @@
-"""The job of a row: train these settings into this folder, going on where it stopped.
+"""The job of a row, or of several together: train these settings into this folder, going on where it stopped.
 
 To run it again changes nothing that is done, so any engine may retry it as it likes.
 """
@@ -21,13 +21,10 @@ from ndigo.scale.note import Interrupted, noted, reason
 from ndigo.scale.sweep import Row, refuse_other_settings
 
 
-def train_row(row: Row, engine: str) -> int:
-    """Trains the row to its last step, which is returned; a signal that stops it before is `Interrupted`."""
-    return train_rows([row], engine)
-
-
 def train_rows(rows: Sequence[Row], engine: str) -> int:
-    """The same of rows that train side by side in one program (`vary.packs`)."""
+    """Trains rows side by side in one program (`vary.packs`) to their last step, which is returned; a signal that
+    stops them before is `Interrupted`.
+    """
     from ndigo.api import as_reward, as_world, create_run, resume, resume_beside  # with JAX, which a sweep can spare
 
     with ExitStack() as stack:
@@ -36,12 +33,9 @@ def train_rows(rows: Sequence[Row], engine: str) -> int:
             refuse_other_settings(row)
             if not (row.path / "config.json").exists():
                 create_run(**dataclasses.asdict(row.config), out=row.path, is_beside=len(rows) > 1)
-        config = rows[0].config
+        config, paths = rows[0].config, [row.path for row in rows]
         records: Any = {"world": as_world(config.world), "reward": as_reward(config.reward)}
-        if len(rows) == 1:
-            run = resume(rows[0].path, **records)
-        else:
-            run = resume_beside([row.path for row in rows], **records)[0]
+        run = resume(paths[0], **records) if len(paths) == 1 else resume_beside(paths, **records)[0]
         assert run.outcome is not None
         if run.outcome.why != "finished":
             raise Interrupted(f"stopped by {run.outcome.why} at step {run.outcome.step:,}, saved")

@@ -1,4 +1,5 @@
-"""A Ray cluster that runs already: a row is a task with its GPU, and Ray queues it, places it and tries it again.
+"""A Ray cluster that runs already: a row is a task with its GPU (or rows that share a program are), and Ray queues it,
+places it and tries it again.
 
 The tasks belong to a detached actor and not to the command, which may be stopped; the run folders lie on storage that
 every node sees, and `ndigo` is installed on every node.
@@ -16,9 +17,10 @@ from typing import Any
 
 from ndigo.errors import NdigoError
 from ndigo.scale.engine import Asked, Work, load_extra
-from ndigo.scale.job import train_row
+from ndigo.scale.job import train_rows
 from ndigo.scale.note import Interrupted, Note, read_note, reason, write_note
 from ndigo.scale.sweep import Row, Sweep
+from ndigo.scale.vary import packs
 from ndigo.storage.run_folder import WriteError
 
 NAMESPACE = "ndigo"
@@ -44,7 +46,9 @@ def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
         write_note(row.path, Note("queued", "ray", time.time()))
     # max_restarts: where its node is lost, the actor begins anew on another, and its rows go on from their folders.
     kept = {"name": name, "lifetime": "detached", "num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
-    return _watch(ray, ray.remote(Foreman).options(**kept).remote(rows, options), _about(ray, options))
+    return _watch(
+        ray, ray.remote(Foreman).options(**kept).remote(packs(rows, sweep.pack), options), _about(ray, options)
+    )
 
 
 def _earlier(ray: Any, name: str) -> Work | None:
@@ -66,7 +70,7 @@ def _options(ray: Any, takes: dict[str, Any]) -> dict[str, Any]:
         "retry_exceptions": [Interrupted],  # a node that is taken away with notice ends its rows by SIGTERM
     } | takes
     try:
-        ray.remote(train_row).options(**options)
+        ray.remote(train_rows).options(**options)
     except (ValueError, TypeError) as error:
         raise NdigoError(f"[ray] of the sweep: {reason(error)}") from None
     return options
@@ -92,10 +96,10 @@ def _watch(ray: Any, foreman: Any, about: str) -> Work:
 class Foreman:
     """The actor that owns the rows' tasks. It ends with the last of them, whether anybody watches or not."""
 
-    def __init__(self, rows: Sequence[Row], options: dict[str, Any]):
+    def __init__(self, packs: Sequence[Sequence[Row]], options: dict[str, Any]):
         self._ray = load_extra("ray", "ray")
-        task = self._ray.remote(train_row).options(**options)
-        self._rows = {task.remote(row, "ray"): row for row in rows}
+        task = self._ray.remote(train_rows).options(**options)
+        self._rows = {task.remote(rows, "ray"): rows for rows in packs}
         self._own_handle = self._ray.get_runtime_context().current_actor
         threading.Thread(target=self._collect, daemon=True).start()
 
@@ -110,7 +114,8 @@ class Foreman:
                 except self._ray.exceptions.RayTaskError:
                     pass  # raised by the row's job, which has noted it
                 except Exception as error:
-                    _note_loss(self._rows[task], error)
+                    for row in self._rows[task]:
+                        _note_loss(row, error)
                 del self._rows[task]
         self._ray.kill(self._own_handle)
 

@@ -1,4 +1,5 @@
-"""Slurm, through submitit: a row is a job of an array, and one that is preempted or out of time is queued again.
+"""Slurm, through submitit: a row is a job of an array (or rows that share a program are), and one that is preempted or
+out of time is queued again.
 
 Slurm says that a job must go by SIGUSR2, on which submitit calls the task's `checkpoint` and requeues what it returns:
 the same task, which goes on from its run folder and loses one chunk at most.
@@ -16,9 +17,10 @@ from typing import Any
 
 from ndigo.errors import NdigoError
 from ndigo.scale.engine import Asked, Work, load_extra
-from ndigo.scale.job import train_row
+from ndigo.scale.job import train_rows
 from ndigo.scale.note import Interrupted, Note, reason, write_note
 from ndigo.scale.sweep import Row, Sweep, row_name
+from ndigo.scale.vary import packs
 from ndigo.storage.run_folder import write_whole
 
 FOLDER = "slurm"  # beside the rows: submitit's scripts, and what the jobs print
@@ -47,8 +49,8 @@ def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
         write_note(row.path, Note("queued", "slurm", time.time()))
     if new:
         with executor.batch():
-            submitted = {row.name: executor.submit(RowTask(row)) for row in new}
-        jobs |= submitted
+            submitted = [(rows, executor.submit(RowsTask(rows))) for rows in packs(new, sweep.pack)]
+        jobs |= {row.name: job for rows, job in submitted for row in rows}
     write_whole(folder / JOBS, json.dumps({name: job.job_id for name, job in jobs.items()}, indent=1).encode())
     some = [job.job_id for job in jobs.values()][:3]
     about = f"Slurm, jobs {', '.join(some)}{', ...' if len(jobs) > len(some) else ''}"
@@ -65,15 +67,15 @@ def _waiting(submitit: Any, folder: Path, rows: Sequence[Row]) -> dict[str, Any]
     return {name: job for name, job in jobs.items() if not job.done() and job.state != "UNKNOWN"}
 
 
-class RowTask:
+class RowsTask:
     """What submitit pickles and calls."""
 
-    def __init__(self, row: Row):
-        self.row = row
+    def __init__(self, rows: Sequence[Row]):
+        self.rows = rows
 
     def __call__(self) -> int:
         try:
-            return train_row(self.row, "slurm")
+            return train_rows(self.rows, "slurm")
         except Interrupted:
             # By SIGTERM, with which Slurm announces a preemption. The run is saved. What follows is Slurm's to say:
             # SIGUSR2, or an end and a requeue of its own.
