@@ -22,14 +22,17 @@ from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage import checkpoint, milestones
 from ndigo.storage.agents import load_agent
-from ndigo.storage.episodes import load_episodes
+from ndigo.storage.episodes import Episodes, load_episodes
 from ndigo.storage.run_folder import RunFolder
+from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.training.trained import Trained, from_milestone
 from ndigo.viewer.page import pack
 from ndigo.viewer.stage import LAST_EPISODE, Company, Performer
+from ndigo.watching.recording import record_numbered
 from ndigo.worlds import World
 
+RECORDED = 3  # episodes of a world that cannot be played live
 CHECKOUTS = (Path(), Path(ndigo.__file__).parents[2])  # where our agents may lie: here, or beside the sources
 
 
@@ -67,8 +70,9 @@ def run(args: Arguments) -> None:
     is_recorded = [path.suffix == ".npz" for path in args.paths]
     if any(is_recorded) and not all(is_recorded):
         raise NdigoError("recordings and agents cannot be watched together; name the ones or the others")
-    recording = pack([load_episodes(path) for path in args.paths]) if all(is_recorded) else None
-    company = None if all(is_recorded) else gather(args)
+    episodes = [load_episodes(path) for path in args.paths] if all(is_recorded) else recorded_first(args)
+    recording = pack(episodes) if episodes else None
+    company = None if episodes else gather(args)
     listener = bind(args.host, args.port)
     port = listener.getsockname()[1]
     app = make_app(company, recording, args.host, port)
@@ -78,6 +82,20 @@ def run(args: Arguments) -> None:
     if args.open and has_screen():
         webbrowser.open(url)
     serve(app, listener)
+
+
+def recorded_first(args: Arguments) -> list[Episodes]:
+    """Of agents whose worlds the host steps: no page can step those, so some episodes are recorded and played."""
+    agents = [found for path in args.paths for found in find(path, args.trust)]
+    hosted = [found for found in agents if found.world.host is not None]
+    if not hosted:
+        return []
+    if len(hosted) < len(agents):
+        raise NdigoError(f"{hosted[0].path} can only be recorded ({hosted[0].world_name}): name it without the others")
+    if args.experiment is not None:
+        raise NdigoError(f"--experiment {args.experiment}: {hosted[0].path} lives in {hosted[0].world_name} alone")
+    with plain_console(stderr=True).status(f"recording {RECORDED} episodes"):
+        return [record_numbered(x.agent(0, x.world_name), args.seed, args.episode, RECORDED) for x in hosted]
 
 
 def has_screen() -> bool:

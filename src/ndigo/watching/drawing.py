@@ -34,9 +34,14 @@ def _stepper(world: World) -> Any:
 
 
 def drawn(world: World, state: Any) -> UInt8[np.ndarray, "H W 3"]:
-    """The world's picture of one state; an error where it is none."""
+    """The world's picture of one state."""
     assert world.draw is not None
-    picture = np.asarray(world.draw(state))
+    return reduced(world, world.draw(state))
+
+
+def reduced(world: World, picture: Any) -> UInt8[np.ndarray, "H W 3"]:
+    """A picture no larger than a recording keeps; an error where it is none."""
+    picture = np.asarray(picture)
     if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[-1] != 3:
         found = f"{picture.dtype}{list(picture.shape)}"
         raise NdigoError(f"world {world.name!r}: its draw returns {found}, expected uint8[H, W, 3]")

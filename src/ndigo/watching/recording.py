@@ -29,8 +29,9 @@ from ndigo.storage.episodes import Episodes
 from ndigo.types import Window
 from ndigo.watching.appearance import Appearance, appearance_of, objects_of
 from ndigo.watching.drawing import drawn_frames
+from ndigo.watching.on_host import host_rollout
 from ndigo.worlds import World
-from ndigo.worlds.rollout import rollout
+from ndigo.worlds.rollout import Rollout, rollout
 
 AT_ONCE = 64  # steps whose expectations are drawn together: the chances behind them are large
 
@@ -69,13 +70,9 @@ def record(
 ) -> Episodes:
     """One episode for each key; `on_episode` hears how many are done."""
     look, done = appearance_of(agent), []
-    run = _compiled(agent.world, agent.reward, agent.joined, look)
+    play = _played_here if agent.world.host is None else _played_on_host
     for key in keys:
-        arrays = jax.device_get(run(agent.networks, key)) | {"keys": np.asarray(jax.random.key_data(key))}
-        if agent.world.draw is not None:
-            steps = int(arrays.get("lengths", agent.world.num_steps))
-            arrays["drawn"] = drawn_frames(agent.world, key, arrays["a"][:steps])
-        done.append(arrays)
+        done.append(play(agent, look, key) | {"keys": np.asarray(jax.random.key_data(key))})
         on_episode(len(done))
     if not done:
         raise NdigoError("a recording has at least one episode")
@@ -85,6 +82,20 @@ def record(
     longest = max(int(arrays["lengths"]) for arrays in done)
     cut = [{name: _fitted(name, x, longest + 1) for name, x in arrays.items()} for arrays in done]
     return _stacked(meta(agent) | {"num_steps": longest}, look, cut)
+
+
+def _played_here(agent: Agent, look: Appearance, key: Array) -> dict[str, Any]:
+    arrays = jax.device_get(_compiled(agent.world, agent.reward, agent.joined, look)(agent.networks, key))
+    if agent.world.draw is not None:
+        steps = int(arrays.get("lengths", agent.world.num_steps))
+        arrays["drawn"] = drawn_frames(agent.world, key, arrays["a"][:steps])
+    return arrays
+
+
+def _played_on_host(agent: Agent, look: Appearance, key: Array) -> dict[str, Any]:
+    episode, pictures = host_rollout(agent, key)
+    arrays = jax.device_get(_compiled_reading(agent.world, agent.reward, look)(agent.networks, episode))
+    return arrays if pictures is None else arrays | {"drawn": pictures}
 
 
 def _stacked(about: dict[str, Any], look: Appearance, done: list[dict[str, Any]]) -> Episodes:
@@ -116,6 +127,13 @@ def _compiled(
     return jax.jit(partial(episode_arrays, world, reward, joined, look))
 
 
+@lru_cache(maxsize=8)
+def _compiled_reading(
+    world: World, reward: IntrinsicReward, look: Appearance
+) -> Callable[[Params, Rollout], dict[str, Array]]:
+    return jax.jit(partial(read_off, world, reward, look))
+
+
 def as_bytes(p: Array) -> Array:
     """Probabilities in 256 steps."""
     return jnp.rint(255 * p).astype(jnp.uint8)
@@ -125,7 +143,15 @@ def episode_arrays(
     world: World, reward: IntrinsicReward, joined: Joined, look: Appearance, params: Params, key: Array
 ) -> dict[str, Array]:
     """Everything `Episodes` keeps of one episode, without its leading axis."""
-    episode = rollout(world, params.policy(world, reward, joined), key, partial(notes, world))
+    return read_off(
+        world, reward, look, params, rollout(world, params.policy(world, reward, joined), key, partial(notes, world))
+    )
+
+
+def read_off(
+    world: World, reward: IntrinsicReward, look: Appearance, params: Params, episode: Rollout
+) -> dict[str, Array]:
+    """What the networks make of an episode, and what there is to see of it."""
     o_t, a_t, truth_t, notes_t = episode.o_t, episode.a_t, episode.truth_t, episode.notes_t
     S, C = world.num_steps, len(world.channels)
     cells = truth_t.objects @ jnp.array([world.map_shape[1], 1]) if look.has_belief else None  # type: ignore[index]

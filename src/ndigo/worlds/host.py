@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Array, Bool, Float
 
 from ndigo.errors import NdigoError
 
@@ -39,11 +41,15 @@ class Environments(Protocol):
     def close(self) -> None: ...
 
 
+Draw = Callable[[], Any]  # the environment's own picture of where it is, uint8 [H, W, 3]; None where it has none
+
+
 @dataclass(frozen=True, eq=False)
 class Host:
     """How environments are made."""
 
     open: Callable[[int, int], Environments]  # their number, and that of processes; 0: in this one
+    open_drawn: Callable[[], tuple[Environments, Draw]]  # one in this process, to be looked at
     num_envs: int | None = None  # actors that a run has unless its settings say so
 
 
@@ -51,6 +57,13 @@ def on_the_host(name: str) -> Callable[..., Any]:
     """In place of a pure function of such a world: an error that says why there is none."""
 
     def refuse(*args: Any) -> Any:
-        raise NdigoError(f"world {name} is stepped by processes of this machine: it can be trained and evaluated only")
+        raise NdigoError(
+            f"world {name} is stepped by processes of this machine: only training, evaluating and recording can"
+        )
 
     return refuse
+
+
+def seed_of(key: Array) -> int:
+    """A whole number below 2^31, for environments that draw by themselves."""
+    return int(jax.random.bits(key, dtype=jnp.uint32) >> 1)

@@ -22,7 +22,7 @@ from ndigo.frames import Frame
 from ndigo.interop.suites.spaces import frame_of
 from ndigo.interop.suites.stepped import GOAL, MOST_STEPS, require_discrete
 from ndigo.worlds import World
-from ndigo.worlds.host import Environments, Host, on_the_host
+from ndigo.worlds.host import Draw, Environments, Host, on_the_host
 
 REGISTERED_BY = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "ALE": "ale_py"}  # ids' first words -> their package
 
@@ -37,11 +37,13 @@ def from_gymnasium(
     place: Callable[[Any], Any] | None = None,
     events: Mapping[str, Callable[[Any, float], Any]] | None = None,
     num_steps: int | None = None,
+    make_drawn: Callable[[], Any] | None = None,
 ) -> World:
     """The world of the environments that `make` makes.
 
     `read` turns an observation into what `frame` has, in NumPy. `place` reads the environment, and so does each of
     `events`, with the reward of the step into its state. `num_envs` are the actors of a run whose settings do not say.
+    Films have the environment's own pictures where `make_drawn`, or else `make`, gives it the render_mode "rgb_array".
     """
     # Here and not above: whoever has no Gymnasium may still import this file.
     from ndigo.interop.spaces import space_of
@@ -69,6 +71,10 @@ def from_gymnasium(
         batch = partial(Batch, make, each, num_actions, num_places, reading)
         return InProcesses(name, batch, num_processes, each)
 
+    def open_drawn() -> tuple[Environments, Draw]:
+        batch = Batch(make_drawn or make, 1, num_actions, num_places, reading)
+        return Here(batch), batch.draw
+
     refuse = on_the_host(name)
     return World(
         name=name,
@@ -82,7 +88,7 @@ def from_gymnasium(
         task_reward=refuse,
         events=tuple(events or ()),
         happens=refuse if events else None,
-        host=Host(open_envs, num_envs),
+        host=Host(open_envs, open_drawn, num_envs),
     )
 
 
@@ -92,13 +98,21 @@ def _longest(env: Any) -> int | None:
     return int(found) if found is not None and math.isfinite(found) else None
 
 
-def make_by_id(id_: str) -> Any:
+def make_by_id(id_: str, **options: Any) -> Any:
     """For the processes too: each imports the package that registers the id."""
     gymnasium = importlib.import_module("gymnasium")
     package = REGISTERED_BY.get(id_.partition("-")[0].partition("/")[0])
     if package is not None and importlib.util.find_spec(package) is not None:
         importlib.import_module(package)
-    return gymnasium.make(id_)
+    return gymnasium.make(id_, **options)
+
+
+def make_drawn_by_id(id_: str) -> Any:
+    env = make_by_id(id_)
+    if "rgb_array" not in env.metadata.get("render_modes", ()):
+        return env
+    env.close()
+    return make_by_id(id_, render_mode="rgb_array")
 
 
 def agent_place(env: Any) -> tuple[Any, ...]:
@@ -124,6 +138,7 @@ def by_name(gymnasium: Any, id_: str) -> World:
     is_minigrid = package == "minigrid"
     return from_gymnasium(
         partial(make_by_id, id_),
+        make_drawn=partial(make_drawn_by_id, id_),
         name=f"gymnasium::{id_}",
         place=agent_place if is_minigrid else None,
         events={GOAL[0]: is_paid} if is_minigrid else None,

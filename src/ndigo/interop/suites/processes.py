@@ -75,6 +75,14 @@ class Batch(gymnasium.Env):
                 shown.append(env.step(int(a) + self._reading.first_action)[:4])
         return self._told(shown), 0.0, False, False, {}
 
+    def draw(self) -> Any:
+        """The first environment's own picture of itself; None where it makes none."""
+        env = self._envs[0]
+        try:
+            return env.render() if env.render_mode == "rgb_array" else None
+        except gymnasium.error.DependencyNotInstalled:
+            return None
+
     def close(self) -> None:
         for env in self._envs:
             env.close()

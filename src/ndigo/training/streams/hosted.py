@@ -36,10 +36,10 @@ from ndigo.training.signals import nothing, wait_for
 from ndigo.training.streams.actor import new_actor
 from ndigo.training.streams.crowd import Crowd, exploring
 from ndigo.training.streams.slots import Slots, believe, cut_slots
-from ndigo.training.streams.stage import Stage, drawing, make_player, seed_of
+from ndigo.training.streams.stage import Stage, drawing, make_player
 from ndigo.types import Twins, Window
 from ndigo.worlds import World
-from ndigo.worlds.host import Told
+from ndigo.worlds.host import Told, seed_of
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
@@ -131,8 +130,3 @@ def drawing(num_slots: int, num_actions: int, longest: int, epsilons: Array) -> 
         return jax.vmap(of_actor)(jax.random.split(key, len(epsilons)), epsilons)
 
     return jax.jit(jax.vmap(of_seed))
-
-
-def seed_of(key: Array) -> int:
-    """A whole number below 2^31, for environments that draw by themselves."""
-    return int(jax.random.bits(key, dtype=jnp.uint32) >> 1)
