@@ -128,6 +128,7 @@ def test_a_run_in_a_folder_that_looks_like_markup_falls_back_to_an_earlier_check
         (["train", "..:x"], "'..' is no module's name"),
         (["train", "exp1", "--reward", "..:x"], "'..' is no module's name"),
         (["audit", AGENT, "--out", "a.xyz"], "a figure is .png, .pdf or .svg"),
+        (["train", "gymnasium::CartPole-v9"], "unknown Gymnasium environment 'CartPole-v9'; nearest: CartPole-v1, Ca"),
     ],
 )
 def test_numbers_and_names_beyond_sense_leave_nothing(words, says, tmp_path, monkeypatch, capsys):

@@ -20,7 +20,7 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, first_line
 from ndigo.worlds.host import Told
 
 Event = Callable[[Any, float], Any]  # environment, reward of the step into this state -> whether it happens there
@@ -152,7 +152,9 @@ class InProcesses:
         except Exception as error:
             with contextlib.suppress(Exception):
                 self.close()
-            raise NdigoError(f"world {self._name}: its environments failed: {type(error).__name__}: {error}") from error
+            is_gone = isinstance(error, EOFError | ConnectionError)  # broken pipes among them
+            told = "one of their processes ended, killed or out of memory" if is_gone else first_line(error)
+            raise NdigoError(f"world {self._name}: its environments failed: {told}") from error
 
 
 def told_of(shown: Any) -> Told:
