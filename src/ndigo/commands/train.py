@@ -65,7 +65,7 @@ class Arguments:
     config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """Settings from a TOML file, or from a run by its folder or config.json; other options override them."""
     minutes: float | None = None
-    """Stop after this long; what is left can be resumed."""
+    """Stop this sitting after so long; `--resume` goes on with what is left, for minutes of its own."""
     out: Path | None = None
     """The run's folder; runs/WORLD-REWARD-TIME without it."""
     resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN")] = None
