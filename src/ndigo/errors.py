@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+SCREENFUL = 50  # names
 LINES_OF_ERROR = 12  # of a foreign error's own text; JAX's can be pages
 
 
@@ -46,8 +47,14 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> NdigoError:
 
     >>> print(unknown_name("world", "maz", ["maze", "brownian"]))
     unknown world 'maz'; known: brownian, maze (nearest: maze)
+
+    Of more than a screen's worth only the nearest are named.
     """
     names = sorted(known)
+    if len(names) > SCREENFUL:
+        near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.4)
+        some = f"nearest: {', '.join(near)}" if near else f"such as {', '.join(names[:3])}"
+        return NdigoError(f"unknown {what} {str(name)!r}; {some} ({len(names)} are known)")
     nearest = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
     hint = f" (nearest: {nearest[0]})" if nearest else ""
     return NdigoError(f"unknown {what} {str(name)!r}; known: {', '.join(names)}{hint}")

@@ -44,7 +44,9 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
         if not isinstance(error.__cause__, ModuleNotFoundError):
             raise
         hint = "run from the folder it lies in, or name that in PYTHONPATH"
-        raise NdigoError(f"{what} {spec!r}: cannot import {module_name!r} ({error.__cause__}); {hint}") from None
+        missing = error.__cause__.name or module_name
+        by = "" if missing == module_name else f", which {module_name!r} imports"
+        raise NdigoError(f"{what} {spec!r}: there is no module {missing!r}{by}; {hint}") from None
     if not hasattr(module, attribute):
         where = getattr(module, "__file__", None) or "built in"
         raise NdigoError(f"{what} {spec!r}: module {module_name} ({where}) has no {attribute!r}")
@@ -60,7 +62,7 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
         with running(f"{what} {spec!r}"):
             record = found()
     if not isinstance(record, kind):
-        raise NdigoError(f"{what} {spec!r}: expected a {kind.__name__} record, got {type(record).__name__}")
+        raise NdigoError(f"{what} {spec!r}: expected a record of {kind.__name__}, got {type(record).__name__}")
     return record
 
 

@@ -44,7 +44,6 @@ LONG = "a" * 300
         ["train", "--resume", LONG],
         ["train", "exp1", "--out", LONG],
         ["reproduce", "--list", "--rows", LONG],
-        ["bench", "--json", f"{LONG}/a.json"],
         ["discover", "--agents", LONG],
     ],
     ids=lambda words: words[0],
@@ -128,8 +127,8 @@ def test_a_run_in_a_folder_that_looks_like_markup_falls_back_to_an_earlier_check
         (["view", AGENT, "--host", "...."], "--host ....: "),
         (["train", "..:x"], "'..' is no module's name"),
         (["train", "exp1", "--reward", "..:x"], "'..' is no module's name"),
-        (["bench", "--json", "/"], "it is a folder"),
         (["audit", AGENT, "--out", "a.xyz"], "a figure is .png, .pdf or .svg"),
+        (["train", "gymnasium::CartPole-v9"], "unknown Gymnasium environment 'CartPole-v9'; nearest: CartPole-v1, Ca"),
     ],
 )
 def test_numbers_and_names_beyond_sense_leave_nothing(words, says, tmp_path, monkeypatch, capsys):

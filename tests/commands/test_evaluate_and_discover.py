@@ -111,6 +111,11 @@ def test_discovered_is_what_is_known_better_than_half_of_its_room(loss, verb):
     assert conclusion(line, find_experiment("exp1")).startswith(f" {verb} fixed: seen in 99% of episodes")
 
 
+def test_a_world_without_names_has_a_sentence_without_numbers():
+    line = Line("pe", "pe", {"visits": {}, "first_visit": {}, "frequency": {}})
+    assert conclusion(line, None) == "pe: its world names nothing that could be seen."
+
+
 def test_a_folder_of_agents_is_answered_with_their_names(exp1_run, tmp_path, capsys):
     for name in ("a.safetensors", "b.safetensors"):
         exp1_run.export_agent(tmp_path / name)

@@ -13,7 +13,10 @@ MODULES = {
     "leaves": ("import sys\nsys.exit(3)", "called sys.exit(3)"),
     "endless": ("def world():\n    return world()", "raised RecursionError"),
     "lost": ("def world():\n    return {}['door']", "raised KeyError: 'door'"),
-    "absent": ("import no_such_module_anywhere", "cannot import 'absent' (No module named 'no_such_module_anywhere')"),
+    "absent": (
+        "import no_such_module",
+        "there is no module 'no_such_module', which 'absent' imports",
+    ),
 }
 
 

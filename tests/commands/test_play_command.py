@@ -16,7 +16,9 @@ def agent_on_map(screen: list[str]) -> tuple[int, int]:
 
 def test_arrow_keys_walk_the_agent_and_the_counter_follows():
     with Person("play", "exp1") as person:
-        assert agent_on_map(person.wait_for("step 0 of 400")) == (9, 9)
+        screen = person.wait_for("step 0 of 400")
+        assert screen[0].strip() == "exp1"  # as it was asked for
+        assert agent_on_map(screen) == (9, 9)
         person.press(UP)
         assert agent_on_map(person.wait_for("step 1 of 400")) == (8, 9)
         person.press(RIGHT)
@@ -59,7 +61,7 @@ def test_objects_in_view_are_named_and_the_last_step_ends_the_episode():
         person.press("q")
         code, farewell = person.leave()
         assert code == 0
-        assert farewell.startswith("maze, 3 steps: noise in view for ")
+        assert farewell.startswith("exp5, 3 steps: noise in view for ")
         assert "fixed2 not seen" in farewell
         assert person.settings_now() == person.settings
 

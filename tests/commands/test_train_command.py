@@ -115,9 +115,9 @@ def test_a_dry_run_prints_settings_and_sizes_and_leaves_nothing(tmp_path, monkey
     rows = dict(re.findall(r"^ ?(\S.*?)  +(\S+(?: MB)?) *$", out, re.MULTILINE))
     assert (rows["batch"], rows["lambda_"], rows["predictor"]) == ("7", "0.5", "mlp")
     # One episode of 400 steps for each of 100 actors and every 100 learner steps.
-    assert rows["world steps, a seed"] == f"{400 * 100 * 1000:,}"
+    assert rows["world steps, per seed"] == f"{400 * 100 * 1000:,}"
     # 64 hidden units on a belief of 128, and a categorical over 361 cells for each of two objects.
-    assert rows["parameters of probe, a seed"] == f"{128 * 64 + 64 + 64 * 722 + 722:,}"
+    assert rows["parameters of probe, per seed"] == f"{128 * 64 + 64 + 64 * 722 + 722:,}"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -170,5 +170,5 @@ def test_a_dry_run_as_json_has_the_settings_and_what_they_come_to(capsys):
     told = json.loads(capsys.readouterr().out)
     assert ndigo.Config(**told["settings"]) == dataclasses.replace(ndigo.PRESETS["paper"], batch=7)
     # One episode of 400 steps for each of 100 actors and every 100 learner steps.
-    assert told["sizes"]["world steps, a seed"] == 100_000 // 100 * 100 * 400
+    assert told["sizes"]["world steps, per seed"] == 100_000 // 100 * 100 * 400
     assert error(["exp1", "--json"], capsys).startswith("--json belongs to --dry-run")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import sys
 import types
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from notebook_cells import NOTEBOOK, cells
+from safetensors.numpy import load_file
 from untrained import untrained
 
 import ndigo
@@ -82,8 +85,32 @@ def test_an_agent_plays_in_a_frame_that_holds_the_single_page(finished):
         agent.play(episodes=0)
 
 
-def test_an_agent_that_nobody_named_has_a_short_line_too(finished):
+def test_an_agent_is_a_small_table_of_who_it_is_and_what_it_is_made_of(finished, tmp_path):
+    agent = finished.agent(1)
+    table = ElementTree.fromstring(agent._repr_html_())  # well formed, so nothing of a name is read as markup
+    assert table.findtext("caption/b") == repr(agent)
+    rows = {row.findtext("th"): row.findtext("td") for row in table.iter("tr")}
+    stored = sum(x.size for x in load_file(finished.export_agent(tmp_path / "one.safetensors", seed=1)).values())
+    assert rows == {
+        "world": "custom_world:world",
+        "reward": "ndigo-1",
+        "seed": "1",
+        "learner steps": "20",
+        "predicts": f"{finished.config.num_ahead} steps ahead",
+        "belief": f"{len(agent.start().b_t)} numbers",
+        "weights": f"{stored:,}, computed in {finished.config.precision}",
+    }
+
+
+def test_a_name_that_looks_like_markup_is_shown_and_not_run(finished):
+    named = dataclasses.replace(finished.agent(), about={"label": "<script>x</script>", "world": "a&b"})
+    assert "<script" not in named._repr_html_()
+    assert "a&amp;b" in named._repr_html_()
+
+
+def test_an_agent_that_nobody_named_has_a_short_line_and_table_too(finished):
     agent = untrained(finished.world)
     assert repr(agent) == "Agent(ndigo-1 in three_doors)"
+    assert "three_doors" in dataclasses.replace(agent, about={})._repr_html_()
     assert isinstance(finished, ndigo.Run)
     assert np.isfinite(finished.rows()[-1]["reward"])

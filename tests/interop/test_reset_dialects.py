@@ -8,6 +8,7 @@ dm_env      XLand-MiniGrid: time steps that are first, mid or last, with a disco
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -172,9 +173,17 @@ def test_an_unknown_suite_is_named_with_the_nearest():
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_a_suite_that_is_not_installed_names_its_extra(suite, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, suite, None)
-    with pytest.raises(NdigoError, match=rf"{suite} is not installed .*pip install 'ndigo\[{SUITES[suite]}\]'"):
+    monkeypatch.setitem(sys.modules, suite, None)
+    with pytest.raises(NdigoError, match=rf"{suite} is not installed: pip install 'ndigo\[{SUITES[suite]}\]'"):
         suite_world(f"{suite}::any")
+
+
+def test_a_suite_that_lacks_a_package_of_its_own_names_that(monkeypatch, tmp_path):
+    (tmp_path / "navix.py").write_text("import no_such_package_anywhere")
+    monkeypatch.delitem(sys.modules, "navix", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(NdigoError, match="navix needs no_such_package_anywhere, which is not installed: pip install"):
+        suite_world("navix::any")
 
 
 def test_continuous_actions_and_observations_that_fit_no_frame_are_refused():
@@ -183,5 +192,6 @@ def test_continuous_actions_and_observations_that_fit_no_frame_are_refused():
     with pytest.raises(NdigoError, match="expected a Discrete space"):
         from_gymnax(env)
     wide = SimpleNamespace(low=-np.inf, high=np.inf, shape=(4,))
-    with pytest.raises(NdigoError, match="fit no frame"):
+    told = r"its observations \(SimpleNamespace of numbers with shape \(4,\) and without bounds\) fit no frame"
+    with pytest.raises(NdigoError, match=told):
         frame_of("cart pole", wide)

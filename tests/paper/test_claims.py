@@ -178,7 +178,7 @@ def test_a_claim_that_fails_shows_what_was_paid_for(right, wrong):
     mixed = {**right, Row("exp4", "ndigo-4"): dataclasses.replace(wrong[Row("exp4", "ndigo-4")])}
     judged = judge(claim, mixed)
     assert judged.verdict == "does not hold"
-    assert "exp4-ndigo-4 is paid a step: walls 2.0000, brownian 2.0000, fixed 2.0000" in judged.evidence
+    assert "exp4-ndigo-4 is paid per step: walls 2.0000, brownian 2.0000, fixed 2.0000" in judged.evidence
 
 
 def test_knowing_the_room_costs_the_log_of_its_cells():

@@ -13,14 +13,14 @@ from matplotlib.image import imread
 
 from ndigo.cli import main
 from ndigo.evaluation.tracking import NUM_AGES
-from ndigo.paper.claims import judge
+from ndigo.paper.claims import count, judge
 from ndigo.paper.curves import tracking_figure
 from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.experiments.across import all_claims
 from ndigo.paper.measured import measured
 from ndigo.paper.plan import all_rows, load_rows, row_folders
 from ndigo.paper.rows import RowFolder, save_row
-from ndigo.paper.state import BLOCK, blocks, write_docs
+from ndigo.paper.state import BLOCK, blocks, claims_page, write_docs
 from ndigo.paper.tables import paper_sheets
 from ndigo.report.curves import curves_figure
 from ndigo.storage.run_folder import RunFolder
@@ -200,3 +200,22 @@ def test_what_ships_is_small_and_every_row_is_of_the_plan():
     assert sum(path.stat().st_size for path in results.rglob("*") if path.is_file()) < 30e6
     names = {row.name for row in all_rows()}
     assert {path.name for path in (results / "rows").glob("[!.]*")} <= names
+
+
+def test_the_site_has_a_heading_per_claim_by_experiment_and_folds_what_decides_it(rows):
+    numbers = load_rows(rows)
+    judged = [judge(claim, numbers) for claim in all_claims()]
+    lines = claims_page(judged).splitlines()
+    groups = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
+    assert groups == ["Abstract", *(e.heading for e in EXPERIMENTS.values()), "Section 7"]
+    headings = [line for line in lines if line.startswith("### ")]
+    assert headings == [f"### {i}. “{claim.text}”" for i, claim in enumerate(all_claims(), 1)]
+    folded = [line for line in lines if line.startswith("<details")]
+    assert len(folded) == len(judged)
+    for one, text in zip(judged, folded, strict=True):
+        assert text.count("<tr><td>") == len(one.parts)
+        assert text.count("<code>") == len(one.missing)
+    overview = [line for line in lines if line.startswith("| [")]
+    told = [[int(cell or 0) for cell in re.findall(r"\| *(\d*) *(?=\|)", line)] for line in overview]
+    assert np.sum(told, axis=0).tolist() == [n for n in count(judged).values() if n]
+    assert [sum(row) for row in told] == [2, *(len(e.claims) for e in EXPERIMENTS.values()), 2]

@@ -18,9 +18,9 @@ LINE = {
 EVALUATION = {"visits": [[10.0], [30.0]], "discovery_loss": [[1.0], [2.0]]}
 
 
-def shown(world=WORLD, line=LINE, minutes: float | None = None, is_terminal: bool = True) -> str:
+def shown(world=WORLD, line=LINE, minutes: float | None = None, is_terminal: bool = True, width: int = 120) -> str:
     text = io.StringIO()
-    console = Console(file=text, width=120, force_terminal=is_terminal, color_system=None)
+    console = Console(file=text, width=width, force_terminal=is_terminal, color_system=None)
     with TrainingProgress(console, world, Config(learner_steps=16_000), minutes) as progress:
         progress.show(line, seconds=30.0)
         progress.bar.refresh()
@@ -31,7 +31,7 @@ def test_the_bar_has_step_speed_reward_split_discovery_loss_and_share():
     text = shown()
     assert "step 4,000  123,456 transitions/s\n" in text
     assert "transitions/s  visits ball 20\n" in shown(line=LINE | {"evaluation": EVALUATION})
-    assert "reward 0.600 (walls +0.100, ball +0.500)  discovery loss ball 4.00" in text
+    assert "reward 0.600 (walls +0.100, ball +0.500)\ndiscovery loss ball 4.00" in text
     assert "25% of 16,000 steps" in text
     assert "left" in text
 
@@ -46,6 +46,19 @@ def test_an_evaluation_is_a_line_that_stays_also_without_a_terminal():
         shown(line=line, is_terminal=False) == "step   4,000     61 s   visits: ball 20   discovery loss: ball 1.50\n"
     )
     assert shown(is_terminal=False) == ""
+
+
+def test_on_a_narrow_terminal_an_evaluation_is_lines_of_whole_parts():
+    names = ["upper", "lower", "noise"]
+    world = {"channels": ["walls", *names], "in_view": names, "objects": names}
+    learning = {"reward": [0.5], "reward_c": [[0.1] * 4], "discovery_loss": [[3.0] * 3]}
+    evaluation = {"visits": [[10.0] * 3], "discovery_loss": [[1.0] * 3]}
+    line = LINE | {"learning": learning, "evaluation": evaluation}
+    lines = shown(world, line, width=80).splitlines()
+    first = next(i for i, text in enumerate(lines) if "61 s" in text)
+    assert lines[first].endswith("step   4,000     61 s   visits: upper 10, lower 10, noise 10")
+    assert lines[first + 1] == "  discovery loss: upper 1.00, lower 1.00, noise 1.00"
+    assert shown(world, line, width=80, is_terminal=False).count("\n") == 1  # a log has a line per evaluation
 
 
 @pytest.mark.parametrize(

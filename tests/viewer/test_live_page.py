@@ -266,7 +266,7 @@ def test_everything_is_reached_and_seen_to_be_reached_with_the_tab_key(page):
             break
         reached[name] = is_marked
     assert all(reached.values())
-    for name in ("Play", "One step on", "Steps a second", "Take the wheel", "Move an object", "Step", "Steps ahead"):
+    for name in ("Play", "One step on", "Steps per second", "Take the wheel", "Move an object", "Step", "Steps ahead"):
         assert name in reached
     for name in ("Help", "Dark or light", "Agent", "fixed layer", "Next episode", "Compare"):
         assert name in reached

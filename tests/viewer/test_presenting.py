@@ -14,7 +14,7 @@ from viewer.conftest import serving
 from viewer.test_live_page import MAP, heat, in_view, without
 from viewer.watcher import PATIENCE
 
-CUT = """() => [...document.querySelectorAll(".value, .time, .title, .caption")]
+CUT = """() => [...document.querySelectorAll(".value, .time, .title, .caption, .views .readout")]
   .filter((e) => e.offsetParent && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 4))
   .map((e) => e.textContent)"""
 
@@ -63,6 +63,20 @@ def test_an_error_moves_nothing_on_the_page(watch, live):
     page.wait_for("a refusal", lambda: page.page.locator(".notice").is_visible())
     assert page.page.locator(".timeline").bounding_box() == before
     assert "Click a cell" in page.text(".hint")
+
+
+@pytest.mark.parametrize("width", [400, 800, 1400])
+def test_a_caption_that_comes_and_goes_moves_nothing_and_is_never_cut(watch, live, recorded, width):
+    page = watch(live, viewport={"width": width, "height": 1000}).ready()
+    places, captions = [], []
+    for t in (0, in_view(recorded)[0]):
+        page.step_to(t)
+        places.append(page.page.locator("figure.world canvas, .timeline").first.bounding_box())
+        captions.append(page.text(".caption"))
+        assert page.page.evaluate(CUT) == []
+    assert captions[0].startswith("ndigo-4: paid for")
+    assert captions[1].startswith("step ")
+    assert places[0] == places[1]
 
 
 def test_the_first_sight_of_an_object_is_a_moment_to_jump_to_with_what_it_paid(watch, live, recorded):

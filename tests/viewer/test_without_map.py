@@ -57,6 +57,7 @@ def test_a_live_world_is_watched_and_its_actions_are_taken_by_number(watch, agen
             page.ready()
         page.step_to(1)
         np.testing.assert_array_equal(page.cells("seen", SHAPE), episodes.seen[episode, 1])
+        assert page.page.locator(".modes button").all_inner_texts() == ["Watch", "Take the wheel"]
         page.press("d")
         page.wait_for("a refusal", lambda: "no map to move objects on" in page.text(".notice"))
         page.press("w", "3")  # action c, whose bits are 0 and 1

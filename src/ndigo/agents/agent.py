@@ -84,6 +84,10 @@ class Agent:
         after = f", {step:,} learner steps" if step else ""
         return f"Agent({about.get('label', self.reward.name)} in {about.get('world', self.world.name)}{after})"
 
+    def _repr_html_(self) -> str:
+        # By name, as the player below: an agent needs no notebook.
+        return importlib.import_module("ndigo.notebook.cards").agent_card(self)
+
     def play(self, episode: int = 0, **options: Any) -> Any:
         """Plays episodes in a notebook's cell (`ndigo.notebook.player.play`): `episodes`, `seed`, `height`."""
         # By name: an agent needs no page, and whoever wants one has it.

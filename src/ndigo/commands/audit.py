@@ -97,12 +97,13 @@ def run(args: Arguments) -> None:
         are_walls_whole=trained is not None and trained.config.likelihood == "mixture",
     )
     told = verdict(audit)
-    title = f"{args.path}: {reward.name} in {world.name}, {whose(args.policy, trained, args.episodes)}"
+    name = args.path if trained is None else trained.config.world
+    title = f"{args.path}: {reward.name} in {name}, {whose(args.policy, trained, args.episodes)}"
     figure = None if judged.learned is None else figure_path(args)
     if figure is not None:
         make_folder(figure.parent)
         steps = f"every step of {judged.ideal.shape[0] * args.episodes} episodes"
-        draw_scatter(judged, audit, channels, f"{reward.name} in {world.name}, {steps}", figure)
+        draw_scatter(judged, audit, channels, f"{reward.name} in {name}, {steps}", figure)
     if args.json:
         about = {"path": args.path, "policy": args.policy, "episodes": args.episodes, "seed": args.seed}
         print(json.dumps(about | audit.as_dict() | {"verdict": told, "figure": figure and str(figure)}, indent=1))

@@ -6,12 +6,13 @@ import dataclasses
 import json
 import platform
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jax
+import tyro
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from ndigo.api import default_preset
 from ndigo.bench.timing import Timings, measure
@@ -21,7 +22,6 @@ from ndigo.errors import NdigoError
 from ndigo.gate import check_records
 from ndigo.paper.experiments import find_world
 from ndigo.rewards import make_reward
-from ndigo.storage.run_folder import write_whole
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import within
 from ndigo.terminal.working import working
@@ -45,8 +45,8 @@ class Arguments:
     """Worlds that each seed acts in at once; 0 keeps the preset's."""
     repeats: int = 9
     """Timed calls behind each median."""
-    json: Path | None = None
-    """Where the figures go as JSON too."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print settings and figures as JSON, and nothing else."""
 
 
 def run(args: Arguments) -> None:
@@ -57,16 +57,12 @@ def run(args: Arguments) -> None:
         raise NdigoError("--seeds: at least one number")
     for seeds in args.seeds:
         within("--seeds", seeds, 1, 10_000)
-    if args.json is not None and not args.json.parent.is_dir():
-        raise NdigoError(f"--json {args.json}: there is no folder {args.json.parent}")
-    if args.json is not None and args.json.is_dir():
-        raise NdigoError(f"--json {args.json}: it is a folder; name a file")
     world, reward = find_world(args.experiment), make_reward(args.reward)
     if world.host is not None:
         raise NdigoError(f"--experiment {args.experiment}: bench times worlds that the device steps; this one the host")
     check_records(Config(world=args.experiment, reward=args.reward), world, reward)
     changes: dict[str, Any] = {name: n for name, n in (("batch", args.batch), ("actors", args.actors)) if n}
-    console, told = plain_console(), []
+    console, told = plain_console(quiet=args.json), []
     for seeds in args.seeds:
         config = config_of_preset(
             args.preset or default_preset(), world=args.experiment, reward=args.reward, seeds=seeds, **changes
@@ -74,20 +70,17 @@ def run(args: Arguments) -> None:
         many = f"{seeds} seed{'' if seeds == 1 else 's'}"
         with working(f"{many}: compiling and timing"):
             timings = measure(config, world, reward, args.repeats)
-        console.print(
-            table(timings, f"{many} x {config.batch} windows x {config.window} steps, {config.actors} actors")
-        )
-        console.print(summary(timings), highlight=False, soft_wrap=True)
+        title = f"{many} x {config.batch} windows x {config.window} steps, {config.actors} actors"
+        console.print(Text(title, "bold"), summary(timings), table(timings), sep="\n", highlight=False)
         told.append({"config": dataclasses.asdict(config), **dataclasses.asdict(timings)})
-    device = jax.devices()[0].device_kind
-    console.print(f"{device}, jax {jax.__version__}, Python {platform.python_version()}", highlight=False)
+    device, versions = jax.devices()[0].device_kind, {"jax": jax.__version__, "python": platform.python_version()}
+    console.print(f"{device}, jax {versions['jax']}, Python {versions['python']}", highlight=False)
     if args.json:
-        versions = {"jax": jax.__version__, "python": platform.python_version()}
-        write_whole(args.json, json.dumps({"device": device, "versions": versions, "runs": told}, indent=1).encode())
+        print(json.dumps({"device": device, "versions": versions, "runs": told}, indent=1))
 
 
-def table(timings: Timings, title: str) -> Table:
-    rows = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+def table(timings: Timings) -> Table:
+    rows = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     rows.add_column("part")
     for column in ("ms", "middle half"):
         rows.add_column(column, justify="right")
@@ -101,10 +94,10 @@ def summary(timings: Timings) -> str:
     peak = "" if timings.peak_bytes is None else f"; peak memory {timings.peak_bytes / 1e9:.2f} GB"
     update = timings.parts["update"].ms
     return (
-        f"{trained:,.0f} transitions trained and {collected:,.0f} collected a second{peak}\n"
+        f"{trained:,.0f} transitions trained and {collected:,.0f} collected per second{peak}\n"
         f"the first iteration took {timings.compile_s:.1f} s with its compilation\n"
         f"floor of an update {timings.floor_ms:.2f} ms: {timings.operations / 1e9:.1f} G operations at "
         f"{timings.rates.operations / 1e9:,.0f} G/s, "
         f"{timings.bytes / 1e9:.2f} GB at {timings.rates.bytes / 1e9:,.0f} GB/s; "
-        f"it takes {update / timings.floor_ms:.1f} times that, {1e3 / update:,.1f} updates a second"
+        f"it takes {update / timings.floor_ms:.1f} times that, {1e3 / update:,.1f} updates per second"
     )

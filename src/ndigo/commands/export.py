@@ -51,7 +51,7 @@ class Arguments:
     until: int | None = None
     """The last step of a film; without it the episode's."""
     fps: float | None = None
-    """Steps a second of a film; without it 12 in a GIF and 20 in a video."""
+    """Steps per second of a film; without it 12 in a GIF and 20 in a video."""
     trust: Trust = ()
     """Run this module of yours where the file names MODULE:NAME of it; may be given again for another."""
 

@@ -42,9 +42,9 @@ class Arguments:
 class Game:
     """One person's episodes in a world, and what has been seen of each object in this one."""
 
-    def __init__(self, world: World, seed: int):
+    def __init__(self, world: World, seed: int, title: str):
         assert world.truth is not None
-        self.world = world
+        self.world, self.title = world, title
         self._key = jax.random.key(seed)
         self._reset, self._step = jax.jit(world.reset), jax.jit(world.step)
         truth, observe = world.truth, world.observe
@@ -94,8 +94,8 @@ def run(args: Arguments) -> None:
         raise NdigoError(f"world {world.name!r} has no map to draw; play needs one made by grid_world")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise NdigoError("play needs a terminal for its keys and its screen; `ndigo walk` runs without one")
-    print(f"{world.name}: compiling ...", flush=True)
-    game, is_map_shown = Game(world, args.seed), not args.blind
+    print(f"{args.name}: compiling ...", flush=True)
+    game, is_map_shown = Game(world, args.seed, args.name), not args.blind
     with screen() as draw, keys() as next_key:
         while True:
             draw(picture(game, is_map_shown))
@@ -128,7 +128,7 @@ def picture(game: Game, is_map_shown: bool) -> str:
     if is_map_shown:
         assert world.map_shape is not None
         panel = beside(render_ansi(world, game.truth), panel, width=2 * world.map_shape[1])
-    return f"{world.name}\n{panel}"
+    return f"{game.title}\n{panel}"
 
 
 def _objects(game: Game) -> list[str]:
@@ -148,4 +148,4 @@ def _summary(game: Game) -> str:
         f"{name} not seen" if first is None else f"{name} in view for {_times(count)}, first at {first}"
         for name, count, first in zip(game.world.objects, game.count, game.first, strict=True)
     ]
-    return f"{game.world.name}, {_times(game.t)}: {'; '.join(seen)}"
+    return f"{game.title}, {_times(game.t)}: {'; '.join(seen)}"

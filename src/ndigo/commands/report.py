@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from ndigo.api import file_name, load_trained
 from ndigo.errors import NdigoError
 from ndigo.paper.claims import JudgedClaim, judge
+from ndigo.paper.conclusion import conclusion
 from ndigo.paper.curves import discovery_figure, tracking_figure
 from ndigo.paper.experiments import EXPERIMENTS, experiment_of
 from ndigo.paper.experiments.across import all_claims
@@ -28,7 +29,7 @@ from ndigo.report.figures import FORMATS, as_svg, save_figure
 from ndigo.report.page import Section, figures_section, page, players_section, tables_section
 from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
-from ndigo.report.whole import channel_table, whole_sheet, whole_table, with_whole
+from ndigo.report.whole import channel_table, whole_conclusion, whole_sheet, whole_table, with_whole
 from ndigo.storage.episodes import Episodes
 from ndigo.storage.run_folder import RunFolder, make_folder, write_whole
 from ndigo.terminal.console import fitted, plain_console
@@ -98,8 +99,9 @@ def _report_runs(args: Arguments) -> None:
     for world, folders in by_world.items():
         print(fitted(f"{world}: last evaluation, mean over seeds with 95% bootstrap interval (one seed has none)"))
         lines = _lines(folders, print)
-        print()
         experiment = experiment_of_run(folders[0].settings())
+        told = (whole_conclusion(line) if line.whole else conclusion(line, experiment) for line in lines)
+        print(fitted("\n".join(["", *told, ""])))
         grids[world] = None if experiment is None else experiment.world.grid
         for table in (whole_table(lines), channel_table(lines)):
             if table is not None:
@@ -156,7 +158,7 @@ def _report_paper(args: Arguments) -> None:
         for sheet in sheets:
             console.print(as_rich(sheet))
         for number, one in enumerate(judged, 1):
-            console.print(_claim_text(number, one), highlight=False)
+            print(fitted(_claim_text(number, one)))
         print()
     figures = _draw(args.out or Path("runs/paper"), rows, args.formats)
     known = blocks(rows, judged, others)

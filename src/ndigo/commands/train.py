@@ -65,7 +65,7 @@ class Arguments:
     config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """Settings from a TOML file, or from a run by its folder or config.json; other options override them."""
     minutes: float | None = None
-    """Stop after this long; what is left can be resumed."""
+    """Stop this sitting after so long; `--resume` goes on with what is left, for minutes of its own."""
     out: Path | None = None
     """The run's folder; runs/WORLD-REWARD-TIME without it."""
     resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN")] = None
@@ -229,7 +229,8 @@ def _begin(config: Config, args: Arguments, logs: Sequence[str]) -> list[Run]:
 
 
 def _show_plan(config: Config, args: Arguments) -> None:
-    sizes = _sizes(config)
+    with working("counting"):
+        sizes = _sizes(config)
     if args.json:
         print(json.dumps({"settings": dataclasses.asdict(config), "sizes": sizes}, indent=1))
         return
@@ -299,14 +300,14 @@ def _sizes(config: Config) -> dict[str, int]:
     state = jax.eval_shape(trainer.init, jax.random.key(0))
     params = state.learner.params
     parameters = {
-        f"parameters of {name}, a seed": _count(getattr(params, name)) // config.seeds
+        f"parameters of {name}, per seed": _count(getattr(params, name)) // config.seeds
         for name in ("model", "agent", "reward", "probe")
     }
     rounds = -(-config.learner_steps // config.updates_per_round)
     return parameters | {
         "replay": num_bytes(state.rows),
         "checkpoint": num_bytes(state),
-        "world steps, a seed": rounds * trainer.steps_per_round,
+        "world steps, per seed": rounds * trainer.steps_per_round,
         "learner steps between checkpoints": config.updates_per_chunk,
     }
 
@@ -315,7 +316,8 @@ def _table(config: Config, sizes: dict[str, int]) -> Table:
     """Every setting, then what they come to."""
     table = Table("setting", "value", box=box.SIMPLE_HEAD, pad_edge=False)
     for name, value in dataclasses.asdict(config).items():
-        table.add_row(name, f"{value:,}" if isinstance(value, int) else f"{value}")
+        is_count = isinstance(value, int) and not isinstance(value, bool)
+        table.add_row(name, f"{value:,}" if is_count else f"{value:.4g}" if isinstance(value, float) else f"{value}")
     table.add_section()
     for name, size in sizes.items():
         table.add_row(name, f"{size / 1e6:,.1f} MB" if name in ("replay", "checkpoint") else f"{size:,}")

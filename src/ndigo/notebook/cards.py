@@ -6,7 +6,10 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
+
+from ndigo.agents.agent import Agent
 
 
 def card(title: str, rows: Mapping[str, str]) -> str:
@@ -28,6 +31,24 @@ def run_line(path: Any, config: Any, step: int) -> str:
     """`Run(runs/first: ndigo-4 in exp1, 3 seeds, 2,048 of 16,000 learner steps)`."""
     what = f"{config.reward} in {config.world}, {count(config.seeds, 'seed')}"
     return f"Run({path}: {what}, {step:,} of {count(config.learner_steps, 'learner step')})"
+
+
+def agent_card(agent: Agent) -> str:
+    """Who an agent is and what it is made of; its line as the title."""
+    about, model = agent.about, agent.params.model
+    step, seed = about.get("learner_step"), about.get("seed")
+    ahead = f"{count(agent.num_ahead, 'step')} ahead" if agent.num_ahead else "nothing"
+    weights = sum(np.size(leaf) for leaf in jax.tree.leaves(agent.params))
+    rows = {
+        "world": about.get("world", agent.world.name),
+        "reward": about.get("reward", agent.reward.name),
+        "seed": "" if seed is None else str(seed),
+        "learner steps": "" if step is None else f"{step:,}",
+        "predicts": ahead,
+        "belief": count(model.core.size, "number"),
+        "weights": f"{weights:,}, computed in {agent.config.precision}",
+    }
+    return card(repr(agent), rows)
 
 
 def latest(lines: Sequence[Mapping[str, Any]], world: Mapping[str, Any]) -> dict[str, str]:

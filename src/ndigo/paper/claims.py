@@ -144,5 +144,5 @@ def _evidence(parts: Sequence[Part], rows: Rows) -> tuple[str, ...]:
         split = rows[row].reward_split()
         if row.reward != "random":
             paid = ", ".join(f"{name} {estimate.mean:.4f}" for name, estimate in split.items())
-            told.append(f"{row.name} is paid a step: {paid}")
+            told.append(f"{row.name} is paid per step: {paid}")
     return tuple(told)

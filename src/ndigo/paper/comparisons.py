@@ -77,7 +77,7 @@ def lower_loss(experiment: str, first: Sequence[str], second: Sequence[str]) -> 
     """Every one of the first knows more than every one of the second."""
     return lambda rows: [
         less(
-            f"loss of {a} below {b}'s",
+            f"{experiment}: loss of {a} below {b}'s",
             loss(rows, experiment, a),
             loss(rows, experiment, b),
             rows_of(experiment, a, b),
@@ -94,7 +94,7 @@ def ordered(
     what = {"visits": "visits of", "first_visit": "first visit of"}[metric]
     return lambda rows: [
         less(
-            f"{what} {name}: {a} below {b}",
+            f"{experiment}, {what} {name}: {a} below {b}",
             seen(rows, experiment, a, metric, name),
             seen(rows, experiment, b, metric, name),
             rows_of(experiment, a, b),

@@ -22,6 +22,8 @@ def conclusion(line: Line, experiment: Experiment | None, who: str | None = None
     who = who or line.label
     losses = line.values.get("discovery_loss", {})
     names = list(losses or line.values["visits"]) if experiment is None else list(experiment.discovers)
+    if not names:
+        return f"{who}: its world names nothing that could be seen."
     what = " and ".join(names) if len(names) < 3 else f"the {len(names)} objects"
     seen = (
         f"seen in {mean_over(line, 'frequency', names):.0f}% of episodes, "

@@ -12,15 +12,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from html import escape
+from itertools import groupby
 from pathlib import Path
 
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.paper.claims import JudgedClaim, Part, count
-from ndigo.paper.experiment import Row
+from ndigo.paper.claims import VERDICTS, Claim, JudgedClaim, Part, Verdict, count
+from ndigo.paper.experiment import EXPERIMENTS, Row
 from ndigo.paper.measured import Rows
 from ndigo.paper.plan import RECIPE, all_rows, recipe
 from ndigo.paper.tables import paper_sheets
-from ndigo.report.numbers import number
+from ndigo.report.numbers import number, with_interval
 from ndigo.report.page import Section
 from ndigo.report.sheets import Sheet, as_markdown
 from ndigo.storage.run_folder import write_whole
@@ -79,18 +80,67 @@ def claims_markdown(judged: Sequence[JudgedClaim]) -> str:
 
 
 def claims_page(judged: Sequence[JudgedClaim]) -> str:
-    """A page of the site: a heading per claim with its verdict, its comparisons folded under it."""
+    """A page of the site: by experiment, a heading per claim with its verdict, its comparisons folded under it."""
+    numbered = list(enumerate(judged, 1))
+    groups = [(heading, list(each)) for heading, each in groupby(numbered, lambda one: _group(one[1].claim))]
     told = ", ".join(f"{verdict} {num}" for verdict, num in count(judged).items() if num)
-    parts = ["# Claims", f"{len(judged)} sentences of the paper, each turned into comparisons. Verdicts: {told}."]
-    for i, one in enumerate(judged, 1):
-        figures = [part_text(part) for part in one.parts] or [f"missing: {', '.join(row.name for row in one.missing)}"]
-        inside = "".join(f"<li>{escape(text)}</li>" for text in (*figures, *one.evidence, one.claim.note) if text)
-        parts += [
-            f"## {i}. “{one.claim.text}”",
-            f"**{one.verdict[0].upper()}{one.verdict[1:]}.** {one.claim.place}. Tested: {one.claim.rule}",
-            f"<details><summary>Comparisons</summary><ul>{inside}</ul></details>",
-        ]
+    parts = [
+        "---\ntocdepth: 2\n---",  # the list beside the page names experiments; sentences would fill it
+        "# Claims",
+        f"{len(judged)} sentences of the paper, each turned into comparisons. Verdicts: {told}.",
+        "A comparison is supported where its whole 95% interval over seeds lies on the claimed side, and contradicted "
+        "where it lies on the other. A claim holds where every comparison is supported. Open one for its figures.",
+        _overview(groups),
+    ]
+    for i, (heading, group) in enumerate(groups, 1):
+        parts += [f"(group-{i})=", f"## {heading}"]
+        for nth, one in group:
+            parts += [f"### {nth}. “{one.claim.text}”", _verdict_line(one), _folded(one)]
     return "\n\n".join(parts) + "\n"
+
+
+def _group(claim: Claim) -> str:
+    """The experiment that the claim is about; for claims about several, where the paper says it."""
+    return next((e.heading for e in EXPERIMENTS.values() if claim in e.claims), claim.place)
+
+
+def _overview(groups: Sequence[tuple[str, Sequence[tuple[int, JudgedClaim]]]]) -> str:
+    """How many of each group's claims have which verdict, for the verdicts that there are."""
+    counts = [(heading, count([one for _, one in group])) for heading, group in groups]
+    verdicts: list[Verdict] = [verdict for verdict in VERDICTS if any(found[verdict] for _, found in counts)]
+    lines = [f"| | {' | '.join(verdicts)} |", f"|---|{'--:|' * len(verdicts)}"]
+    for i, (heading, found) in enumerate(counts, 1):
+        lines.append(f"| [{heading}](#group-{i}) | {' | '.join(str(found[v] or '') for v in verdicts)} |")
+    return "\n".join(lines)
+
+
+def _verdict_line(judged: JudgedClaim) -> str:
+    """As HTML: Markdown would read marks into the paper's words."""
+    chip, claim = _chip(judged.verdict, judged.verdict), judged.claim
+    place = f' <span class="place">{escape(claim.place)}</span>' if claim.place != _group(claim) else ""
+    note = f"\n<p>{escape(claim.note)}</p>" if claim.note else ""
+    return f"<p>{chip}{place}</p>\n<p><b>Tested:</b> {escape(claim.rule)}</p>{note}"
+
+
+def _folded(judged: JudgedClaim) -> str:
+    """The comparisons as a table under a line that counts them; or the rows that are missing."""
+    if judged.missing:
+        names = ", ".join(f"<code>{escape(row.name)}</code>" for row in judged.missing)
+        many = f"{len(judged.missing)} row{' is' if len(judged.missing) == 1 else 's are'} missing"
+        return f'<details class="comparisons"><summary>{many}</summary><p>{names}</p></details>'
+    statuses = [part.status for part in judged.parts]
+    told = ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(sorted(statuses)))
+    rows = "".join(
+        f"<tr><td>{escape(part.text)}</td><td>{escape(part.figures)}</td><td>{escape(with_interval(part.estimate))}</td>"
+        f'<td class="{part.status}">{part.status}</td></tr>'
+        for part in judged.parts
+    )
+    heads = "".join(f"<th>{head}</th>" for head in ("comparison", "figures", "estimate and interval", ""))
+    paid = f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in judged.evidence)}</ul>" if judged.evidence else ""
+    return (
+        f'<details class="comparisons"><summary>Comparisons: {told}</summary>'
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{paid}</details>"
+    )
 
 
 def part_text(part: Part) -> str:

@@ -8,6 +8,7 @@ model_rate = 2e-3    # any field of `ndigo.Config`
 from __future__ import annotations
 
 import dataclasses
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,8 +50,14 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_bytes().decode())
     except OSError as error:
         raise NdigoError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or nested beyond reading
-        raise NdigoError(f"{path} is not TOML: {error}") from None
+    except UnicodeDecodeError:
+        raise NdigoError(f"{path} is not TOML: it is no text") from None
+    except RecursionError:
+        raise NdigoError(f"{path} is not TOML: it is nested too deeply") from None
+    except ValueError as error:
+        place = re.search(r"\(at (line \d+, column \d+|end of document)\)", str(error))
+        where = "" if place is None else f": it cannot be read from {place[1]} on"
+        raise NdigoError(f"{path} is not TOML{where}") from None
 
 
 def checked_preset(name: Any, path: Path) -> str | None:

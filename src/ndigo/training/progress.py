@@ -69,25 +69,34 @@ class TrainingProgress:
     def show(self, line: dict[str, Any], seconds: float) -> None:
         """One chunk's line of metrics, `seconds` after the start of this sitting."""
         if "evaluation" in line:
-            self.say(f"step {line['step']:>7,} {line['seconds']:>6.0f} s   {self._evaluation(line)}")
+            self.say(self._fitted([f"step {line['step']:>7,} {line['seconds']:>6.0f} s", *self._evaluation(line)]))
             mean = {name: np.mean(x, axis=0) for name, x in line["evaluation"].items()}
             self.visits = f"  {told.replace(':', '')}" if (told := self._visits(mean)) else ""
         speed = f"step {line['step']:,}  {line['transitions_per_second']:,} transitions/s"
-        self.bar.status = (speed + self.visits, self._learning(line))
+        self.bar.status = (speed + self.visits, *self._learning(line))
         self.bar.update(self.task, completed=seconds if self.is_timed else line["step"])
 
-    def _learning(self, line: dict[str, Any]) -> str:
+    def _fitted(self, parts: Sequence[str]) -> str:
+        """The parts in one line; on a terminal that is too narrow for it, in indented lines of whole parts."""
+        lines = [parts[0]]
+        for part in parts[1:]:
+            if self.console.is_terminal and len(f"{lines[-1]}   {part}") > self.console.width:
+                lines.append(f"  {part}")
+            else:
+                lines[-1] += f"   {part}"
+        return "\n".join(lines)
+
+    def _learning(self, line: dict[str, Any]) -> list[str]:
+        """What is paid, and how much is known or predicted."""
         mean = {name: np.asarray(x).mean(axis=0) for name, x in line["learning"].items()}
         reward = f"reward {mean['reward']:.3f}"
         if mean["reward_c"].any():  # a reward without a split by channel leaves it at zero
             reward += f" ({_named(self.world['channels'], mean['reward_c'], '+.3f')})"
-        loss = _named(self.world["objects"], mean["discovery_loss"], ".2f")
-        if loss:
-            return f"{reward}  discovery loss {loss}"
+        if loss := _named(self.world["objects"], mean["discovery_loss"], ".2f"):
+            return [reward, f"discovery loss {loss}"]
         by_channel = mean.get("model_loss_c", np.zeros(0))
-        return (
-            f"{reward}  model loss {_named(self.world['channels'], by_channel, '.2f')}" if by_channel.any() else reward
-        )
+        told = f"model loss {_named(self.world['channels'], by_channel, '.2f')}"
+        return [reward, told] if by_channel.any() else [reward]
 
     def _visits(self, mean: dict[str, np.ndarray]) -> str:
         names = self.world["in_view"]
@@ -96,13 +105,13 @@ class TrainingProgress:
         visits = _named(names, mean["visits"], ".0f")
         return f"visits: {visits}" if visits else ""
 
-    def _evaluation(self, line: dict[str, Any]) -> str:
+    def _evaluation(self, line: dict[str, Any]) -> list[str]:
         mean = {name: np.asarray(x).mean(axis=0) for name, x in line["evaluation"].items()}
         visits = self._visits(mean)
         loss = _named(self.world["objects"], mean["discovery_loss"], ".2f")
         parts = [visits, f"discovery loss: {loss}" if loss else ""]
         parts = [f"{words}: {mean[name]:.{digits}f}" for name, words, digits in SCALARS if name in mean] + parts
-        return "   ".join(filter(None, parts)) or self._learning(line)
+        return [part for part in parts if part] or self._learning(line)
 
 
 def _named(names: Sequence[str], values: np.ndarray, form: str) -> str:

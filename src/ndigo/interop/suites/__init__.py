@@ -30,8 +30,8 @@ def suite_world(name: str) -> World:
     try:
         package = importlib.import_module(suite)
     except ImportError as error:
-        extra = f"pip install 'ndigo[{SUITES[suite]}]'"
-        raise NdigoError(f"world {name}: {suite} is not installed ({error}): {extra}") from None
+        lacks = "is not installed" if error.name in (suite, None) else f"needs {error.name}, which is not installed"
+        raise NdigoError(f"world {name}: {suite} {lacks}: pip install 'ndigo[{SUITES[suite]}]'") from None
     with running(f"world {name}: {suite}"):  # one that loads its data from elsewhere, say
         return importlib.import_module(f"{__name__}.{suite}").by_name(package, id_)
 

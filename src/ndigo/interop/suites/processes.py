@@ -20,7 +20,7 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, first_line
 from ndigo.worlds.host import Told
 
 Event = Callable[[Any, float], Any]  # environment, reward of the step into this state -> whether it happens there
@@ -47,7 +47,8 @@ class Batch(gymnasium.Env):
 
     def __init__(self, make: Callable[[], Any], num_envs: int, num_actions: int, num_places: int, reading: Reading):
         if multiprocessing.parent_process() is not None:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which finishes its chunk
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # for the run, which finishes its chunk
+                signal.signal(number, signal.SIG_IGN)
         self._envs, self._reading = [make() for _ in range(num_envs)], reading
         self._is_over = np.zeros(num_envs, bool)
         one = {
@@ -146,6 +147,8 @@ class InProcesses:
 
     def close(self) -> None:
         if self._envs is not None and not self._envs.closed:
+            for process in self._envs.processes:
+                process.kill()  # they hear no lesser signal
             self._envs.close(terminate=True)
 
     def _joined(self, shown: Any) -> Told:
@@ -160,7 +163,9 @@ class InProcesses:
         except Exception as error:
             with contextlib.suppress(Exception):
                 self.close()
-            raise NdigoError(f"world {self._name}: its environments failed: {type(error).__name__}: {error}") from error
+            is_gone = isinstance(error, EOFError | ConnectionError)  # broken pipes among them
+            told = "one of their processes ended, killed or out of memory" if is_gone else first_line(error)
+            raise NdigoError(f"world {self._name}: its environments failed: {told}") from error
 
 
 def told_of(shown: Any) -> Told:

@@ -61,12 +61,13 @@ export function makeTopBar(actions, isLive) {
 export function makeTransport(actions, isLive) {
   const play = iconButton("play", "Play", actions.toggle);
   const time = make("output", { class: "time", "aria-live": "off" });
-  const speed = make("select", { "aria-label": "Steps a second", title: "Steps a second (+ and −)" });
+  const speed = make("select", { "aria-label": "Steps per second", title: "Steps per second (+ and −)" });
   speed.addEventListener("change", () => actions.setSpeed(Number(speed.value)));
   setOptions(speed, SPEEDS.map((s) => ({ value: s, label: `${s}/s` })), 8);
   const modes = Object.entries(MODES).map(([mode, label]) =>
     button(() => actions.setMode(mode), { "data-mode": mode, "aria-pressed": "false" }, label),
   );
+  const group = make("div", { class: "group modes", role: "group", "aria-label": "What the keys do" }, ...modes);
   const pad = make("div", { class: "pad", role: "group", "aria-label": "Walk" });
   const objects = make("div", { class: "group objects", role: "group", "aria-label": "Object to move" });
   const hint = make("span", { class: "hint", role: "status" });
@@ -89,7 +90,7 @@ export function makeTransport(actions, isLive) {
     ),
     time,
     speed,
-    isLive ? make("div", { class: "group modes", role: "group", "aria-label": "What the keys do" }, ...modes) : "",
+    isLive ? group : "",
     pad,
     objects,
     hint,
@@ -123,6 +124,9 @@ export function makeTransport(actions, isLive) {
         sign ? iconButton(sign, label, () => actions.walk(name)) : button(() => actions.walk(name), {}, label),
       ),
     );
+    const drop = modes.find((choice) => choice.dataset.mode === "drop");
+    if (!things.length) drop.remove(); // there is nothing to move
+    else if (!group.contains(drop)) group.append(drop);
     objects.replaceChildren(
       ...things.map((object, i) => {
         const swatch = make("span", { class: "swatch" }, object.label);
