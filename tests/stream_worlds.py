@@ -78,6 +78,7 @@ class CountingEnv(gymnasium.Env):
 
     def __init__(self, longest: int = 6):
         self.longest, self.action_space = longest, gymnasium.spaces.Discrete(3)
+        self.render_mode = "rgb_array"
         self.observation_space = gymnasium.spaces.Box(0, 1, (1, 1, 10 + NUM_BITS), np.uint8)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
@@ -91,6 +92,10 @@ class CountingEnv(gymnasium.Env):
         self.t, self.last_action = self.t + 1, action
         is_last, is_even = self.t == self.length, self.length % 2 == 0
         return self._frame(), float(self.t * (action == 1)), is_last and is_even, is_last and not is_even, {}
+
+    def render(self) -> np.ndarray:
+        """A picture that says the step."""
+        return np.full((2, 3, 3), self.t, np.uint8)
 
     def _frame(self) -> np.ndarray:
         numbers = [(self.t, 4), (self.length, 4), (self.name, NUM_BITS), (self.last_action, 2)]
@@ -108,7 +113,7 @@ def hosted_counting(longest: int = 6) -> World:
     )
     assert world.host is not None
     make = world.host.open
-    return dataclasses.replace(world, host=Host(lambda num, _: make(num, 0)))
+    return dataclasses.replace(world, host=Host(lambda num, _: make(num, 0), world.host.open_drawn))
 
 
 def corridor_to_goal(length: int = 5) -> World:

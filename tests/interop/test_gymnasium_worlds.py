@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
+import signal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -143,6 +145,21 @@ def test_what_an_environment_raises_amid_a_run_is_an_error_in_one_line():
     assert "world breaks: step 1 of it raised RuntimeError: out of order" in refused(Breaks, name="breaks")
     with pytest.raises(NdigoError, match="world breaks: its environments failed"):
         told(world, 2, 1, [np.zeros(2, int)])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_whole_group_stops_no_environment_and_closing_ends_them_all(number):
+    """As a terminal's Ctrl-C, `timeout` and Slurm send it: the run finishes its chunk, for which it needs them."""
+    envs = from_gymnasium(CountingEnv, name="counting").host.open(2, 2)  # type: ignore[union-attr]
+    envs.reset(0)
+    processes = envs._envs.processes
+    for process in processes:
+        os.kill(process.pid, number)
+    for _ in range(3):
+        envs.send(np.zeros(2, int))
+        envs.receive()
+    envs.close()
+    assert not any(process.is_alive() for process in processes)
 
 
 def test_functions_of_the_device_say_why_there_are_none():
