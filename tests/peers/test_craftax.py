@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from craftax.craftax_classic.constants import Achievement, Action, BlockType
 from craftax.craftax_env import make_craftax_env_from_name
 
@@ -82,6 +83,7 @@ def led() -> ndigo.World:
     return from_craftax(env, params)
 
 
+@pytest.mark.timeout(1200)  # most of it is compilation
 def test_a_short_training_counts_what_craftax_says_and_learns_to_predict_it(tmp_path):
     world, story = led(), by_hand()
     run = ndigo.train(world, "ndigo-1", out=tmp_path / "run", quiet=True, **SMALL)
