@@ -93,7 +93,7 @@ def test_a_short_training_counts_what_craftax_says_and_learns_to_predict_it(tmp_
     assert is_seen.sum() >= 2
     np.testing.assert_array_equal(found.episode_steps, [[len(story.achieved) - 1] * 2])
     np.testing.assert_array_equal(found.coverage, [[len(story.places)] * 2])
-    np.testing.assert_allclose(found.task_return, [[story.earned] * 2], rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(found.task_return), [[story.earned] * 2], rtol=1e-5)
     np.testing.assert_array_equal(found.visits, [[story.achieved.sum(axis=0)] * 2])
     np.testing.assert_array_equal(found.frequency, [[is_seen] * 2])
     first = np.where(is_seen, story.achieved.argmax(axis=0), STEPS)
