@@ -46,26 +46,37 @@ lint: .venv/ready
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
 
+# The lock of the peers leaves out PyTorch, whose build is the machine's choice (requirements-torch.txt), and pygame:
+# MiniGrid's pygame-ce is the same module.
 lock:
 	uv pip compile $(SOLVE) --extra dev pyproject.toml --output-file requirements.lock
-	uv pip compile $(SOLVE) --extra peers pyproject.toml --output-file requirements-peers.lock
+	printf '%s ; python_version < "3"\n' torch pygame | uv pip compile $(SOLVE) --extra peers --override - \
+		pyproject.toml --output-file requirements-peers.lock
 
 SOLVE := --universal --generate-hashes --no-header --quiet --python-version 3.11
 
 clean:
 	rm -rf .venv .venv-peers docs/_build docs/generated .pytest_cache .ruff_cache .hypothesis
 
-# Two stamps: an edit of pyproject.toml alone does not install the dependencies again.
+# Stamps: an edit of pyproject.toml alone does not install the dependencies again. A lock is whole: nothing is added to it.
+INSTALL = $(@D)/bin/python -m pip install --disable-pip-version-check
+OR_SAY = || { echo 'make: $< could not be installed into $(@D); the reason stands above' >&2; exit 1; }
+
 .venv/locked: requirements.lock
 .venv-peers/locked: requirements-peers.lock
 .venv/locked .venv-peers/locked:
 	@test -n '$(PYTHON)' || { echo 'make: no Python >= 3.11 found; name one with PYTHON=...' >&2; exit 1; }
-	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r $<
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@echo 'make: the packages of $< go into $(@D), some minutes the first time'
+	$(INSTALL) --quiet --require-hashes --no-deps -r $< $(OR_SAY)
 	@touch $@
 
-.venv/ready: .venv/locked pyproject.toml
-.venv-peers/ready: .venv-peers/locked pyproject.toml
+.venv-peers/torch: requirements-torch.txt .venv-peers/locked
+	$(INSTALL) -r $< $(OR_SAY)
+	@touch $@
+
+.venv/ready: pyproject.toml .venv/locked
+.venv-peers/ready: pyproject.toml .venv-peers/torch
 .venv/ready .venv-peers/ready:
-	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	$(INSTALL) --quiet --no-deps --no-build-isolation --editable . $(OR_SAY)
 	@touch $@

@@ -6,11 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-pytest.importorskip("stable_baselines3", reason="the extra sb3 is not installed")
-pytest.importorskip("sb3_contrib", reason="the extra sb3 is not installed")
-pytest.importorskip("minigrid", reason="the extra sb3 is not installed")
-
 import sb3_ppo
 import sb3_recurrent_ppo
 import torch

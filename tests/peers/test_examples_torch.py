@@ -4,14 +4,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
-
-pytest.importorskip("torch", reason="the extra sb3 is not installed")
-pytest.importorskip("stable_baselines3", reason="the extra sb3 is not installed")
-pytest.importorskip("minigrid", reason="the extra sb3 is not installed")
-
 import cleanrl_ppo
+import numpy as np
 import torch
 
 

@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("stable_baselines3", reason="the extra sb3 is not installed")
-pytest.importorskip("minigrid", reason="the extra sb3 is not installed")
-
 PATH = Path(__file__).parents[2] / "studies" / "minigrid-ppo" / "run.py"
 WORLD = "MiniGrid-MultiRoom-N2-S4-v0"
 

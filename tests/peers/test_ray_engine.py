@@ -18,8 +18,6 @@ from tiny_runs import EXAMPLES, numbers, start, train_tiny
 from ndigo.cli import main
 from ndigo.scale.note import read_note
 
-ray = pytest.importorskip("ray", reason="the extra ray is not installed")
-
 STEPS = 800  # 200 chunks: long enough to be caught in the middle
 
 

@@ -10,16 +10,12 @@ import jax
 import numpy as np
 import pytest
 from counter_env import FRAME, Counter, expected
-
-from ndigo.config import preset
-from ndigo.errors import NdigoError
-from ndigo.rewards import make_reward
-
-pytest.importorskip("stable_baselines3", reason="the extra sb3 is not installed")
-
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
 
+from ndigo.config import preset
 from ndigo.curiosity.sb3 import Curious
+from ndigo.errors import NdigoError
+from ndigo.rewards import make_reward
 
 SMALL = {"belief_size": 16, "num_features": 16, "num_filters": 4, "predictor_hidden": 16, "num_ahead": 2}
 CONFIG = preset("cpu", **SMALL, window=8, batch=4, updates_per_round=2)

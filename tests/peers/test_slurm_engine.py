@@ -20,8 +20,6 @@ from ndigo.scale.slurm import launch
 from ndigo.scale.status import look
 from ndigo.scale.sweep import read_sweep
 
-pytest.importorskip("submitit", reason="the extra slurm is not installed")
-
 STEPS = 1200
 
 

@@ -16,7 +16,6 @@ from ndigo.frames.bits import KINDS
 from ndigo.frames.frame import require_names
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, told
 from ndigo.gate.streams import Told, check_ends, check_told, tell
-from ndigo.training.streams.resets import begin_where
 from ndigo.types import Truth
 from ndigo.worlds import Channel, World
 
@@ -61,7 +60,13 @@ def check_world(world: World) -> None:
 
 @lru_cache(maxsize=KEPT)
 def sample(world: World) -> Sample:
-    """Episodes of uniform actions."""
+    """Episodes of uniform actions, one after the other.
+
+        s_t = reset(key_t)  where t = 0 or s_{t-1} ended its episode, else  step(key_t, s_{t-1}, a_{t-1})
+
+    Both functions stand in the program once: a large world's take most of the time here to be compiled. Training has
+    them under `vmap`, which is why that is traced.
+    """
     S = min(world.num_steps, MOST_STEPS)
 
     def look(state: Any) -> Any:
@@ -71,21 +76,27 @@ def sample(world: World) -> Sample:
         key_reset, key_world, key_action = jax.random.split(key, 3)
         a_t = jax.random.randint(key_action, (S,), 0, world.num_actions)
 
-        def body(state: Any, step: Any) -> Any:
-            after, told = world.step(step[0], state, step[1]), tell(world, state)
-            if told is not None:
-                after = begin_where(world.reset, told.is_last, step[0], after)
-            return after, (look(state), told)
+        def body(carry: Any, step: Any) -> Any:
+            (is_first, before), (key_t, a_tm1) = carry, step
+            state = lax.cond(is_first, lambda: world.reset(key_t), lambda: world.step(key_t, before, a_tm1))
+            told = tell(world, state)
+            is_over = jnp.bool_(False) if told is None else told.is_last
+            return (is_over, state), (look(state), told, is_first)
 
-        last, before = lax.scan(body, world.reset(key_reset), (jax.random.split(key_world, S), a_t))
-        end = look(last), tell(world, last)
-        (seen, told) = jax.tree.map(lambda x, x_T: jnp.concatenate([x, jnp.asarray(x_T)[None]]), before, end)
-        is_first = None if told is None else jnp.concatenate([jnp.ones(1, bool), told.is_last[:-1]])
-        return *seen, a_t, is_first, told
+        # `full` makes zeros of a random key, too.
+        nowhere = jax.tree.map(lambda x: lax.full(x.shape, 0, x.dtype), jax.eval_shape(world.reset, key))
+        steps = jnp.concatenate([key_reset[None], jax.random.split(key_world, S)]), jnp.concatenate([a_t[:1], a_t])
+        _, (seen, told, is_first) = lax.scan(body, (jnp.bool_(True), nowhere), steps)
+        return *seen, a_t, None if told is None else is_first, told
+
+    def one_step(key: Any, state: Any) -> Any:
+        after = world.step(key, state, jnp.int32(0))
+        return look(after), tell(world, after)
 
     keys = jax.random.split(jax.random.key(0), EPISODES)
     with running(f"world {world.name}: an episode of it"):
-        o_t, truth, a_t, is_first, told = jax.device_get(once(jax.vmap(play))(keys))
+        jax.eval_shape(jax.vmap(one_step), keys, jax.eval_shape(jax.vmap(world.reset), keys))
+        o_t, truth, a_t, is_first, told = jax.device_get(once(lambda keys: lax.map(play, keys))(keys))
     return Sample(o_t, a_t, truth, is_first, told)
 
 
