@@ -3,9 +3,17 @@
     python benchmarks/suites.py                                            every suite that is installed
     python benchmarks/suites.py navix::Navix-DoorKey-8x8-v0 --actors 256   these worlds, at that number of copies
 
-Both scan random actions and read every frame; the calls of the two take turns, so that whatever else the machine does
-falls on both. Ours shows the true last frame of an episode and makes new worlds only where one is over; the suite's own
-makes one at every step of every copy, or in the step that follows. The table gives the median of the repeats.
+Both scan random actions and add up every frame; the calls of the two take turns, so that whatever else the machine does
+falls on both. The table gives the median over the pairs of calls, and the quartiles beside it. Where the processor is
+the device, it also gives the ratio of processor time, which other programs disturb less.
+
+The two do not do the same work:
+
+- Ours splits a key per copy and step, for the step and for the reset, as gymnax and Craftax do.
+- Ours shows the true last frame of an episode, and makes new worlds only where one is over. A suite's own reset makes
+  one at every step of every copy, or in the step that follows.
+- Ours writes each frame into the state, as bits or tiles. A suite's frame is added up where it is computed and never
+  written, which spares it what a rollout that keeps its frames would pay.
 """
 
 from __future__ import annotations
@@ -18,7 +26,7 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +54,8 @@ def ours(world: World) -> Made:
     ends: Any = world.ends
 
     def step(key: Any, state: Any, a_t: Any) -> Any:
-        return begin_where(world.reset, ends(state)[0], key, world.step(key, state, a_t))
+        key_step, key_reset = jax.random.split(key)
+        return begin_where(world.reset, ends(state)[0], key_reset, world.step(key_step, state, a_t))
 
     return world.reset, step, world.observe
 
@@ -113,17 +122,30 @@ def _alike(new: Any, old: Any) -> Any:
     return jax.tree.map(lambda x, y: x.astype(y.dtype) if hasattr(y, "dtype") else x, new, old)
 
 
-def side_by_side(scans: dict[str, Scan], repeats: int) -> dict[str, list[float]]:
-    """Seconds of each call, in turns; the first calls, which compile, are not counted."""
+class Took(NamedTuple):
+    """Of each call: seconds on the clock, and of all threads of this process."""
+
+    wall: list[float]
+    processor: list[float]
+
+
+def side_by_side(scans: dict[str, Scan], repeats: int) -> dict[str, Took]:
+    """What each call took, in turns; the first calls, which compile, are not counted."""
     for scan in scans.values():
         jax.block_until_ready(scan(jax.random.key(0)))
-    seconds: dict[str, list[float]] = {name: [] for name in scans}
+    took = {name: Took([], []) for name in scans}
     for i in range(repeats):
         for name, scan in scans.items():
-            began = time.perf_counter()
+            wall, processor = time.perf_counter(), time.process_time()
             jax.block_until_ready(scan(jax.random.key(i + 1)))
-            seconds[name].append(time.perf_counter() - began)
-    return seconds
+            took[name].wall.append(time.perf_counter() - wall)
+            took[name].processor.append(time.process_time() - processor)
+    return took
+
+
+def shares(ours: list[float], own: list[float]) -> list[float]:
+    """Quartiles of ours over its own, pair by pair."""
+    return statistics.quantiles((a / b for a, b in zip(ours, own, strict=True)), n=4)
 
 
 def main() -> None:
@@ -131,13 +153,13 @@ def main() -> None:
     parser.add_argument("worlds", nargs="*", metavar="SUITE::ID", help="default: one or two of every suite installed")
     parser.add_argument("--actors", type=int, default=64)
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--repeats", type=int, default=31, help="calls of each; at least 2")
     parser.add_argument("--json", type=Path, help="where the figures go")
     args = parser.parse_args()
     names = args.worlds or [name for name in WORLDS if importlib.util.find_spec(name.partition("::")[0])]
     if unknown := [name for name in names if name.partition("::")[0] not in THEIRS]:
         parser.error(f"{unknown[0]}: name SUITE::ID with one of {', '.join(THEIRS)}")
-    table = Table("world", "ours, steps/s", "its own, steps/s", "ours takes", title_justify="left")
+    table = Table("world", "ours, steps/s", "its own, steps/s", "ours takes (quartiles)", "processor time")
     told = {}
     for name in names:
         world, (suite, _, id_) = suite_world(name), name.partition("::")
@@ -145,11 +167,14 @@ def main() -> None:
             "ours": scan_of(ours(world), world.num_actions, args.actors, args.steps),
             "its own": scan_of(THEIRS[suite](id_), world.num_actions, args.actors, args.steps),
         }
-        seconds = side_by_side(scans, args.repeats)
-        share = statistics.median(a / b for a, b in zip(seconds["ours"], seconds["its own"], strict=True))
-        rates = {kind: args.actors * args.steps / statistics.median(s) for kind, s in seconds.items()}
-        table.add_row(name, f"{rates['ours']:,.0f}", f"{rates['its own']:,.0f}", f"{share:.2f} times as long")
-        told[name] = {"actors": args.actors, "steps": args.steps, "seconds": seconds, "share": share}
+        took = side_by_side(scans, max(args.repeats, 2))
+        low, middle, high = shares(took["ours"].wall, took["its own"].wall)
+        processor = shares(took["ours"].processor, took["its own"].processor)[1]
+        rates = [f"{args.actors * args.steps / statistics.median(of.wall):,.0f}" for of in took.values()]
+        said = f"{processor:.2f} times" if jax.default_backend() == "cpu" else "-"
+        table.add_row(name, *rates, f"{middle:.2f} times ({low:.2f} to {high:.2f})", said)
+        told[name] = {"actors": args.actors, "steps": args.steps, "share": middle, "processor_share": processor}
+        told[name]["took"] = {kind: of._asdict() for kind, of in took.items()}
     Console(width=120).print(table, f"{jax.devices()[0].device_kind}, {args.actors} copies, {args.steps} steps")
     if args.json is not None:
         args.json.write_text(json.dumps({"device": jax.devices()[0].device_kind, "worlds": told}, indent=1))

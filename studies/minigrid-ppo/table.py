@@ -1,4 +1,4 @@
-"""The study's table and figure, from the files of `run.py`.
+"""The study's table and figure, from the files of `run.py`, also of cells that are not done.
 
 python studies/minigrid-ppo/table.py [DATA] [--figure FILE]
 """
@@ -18,11 +18,14 @@ Run = dict[str, np.ndarray]  # columns of one cell
 
 
 def read(data: Path) -> dict[tuple[str, str], list[Run]]:
-    """By bonus and tile, the runs of all seeds in their order."""
+    """By bonus and tile, the runs of all seeds in their order; `total` is the steps that a run is to have."""
     found: dict[tuple[str, str], list[Run]] = defaultdict(list)
-    for path in sorted(data.glob("*.jsonl")):
-        head, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        found[head["bonus"], head["tile"]].append({name: np.array([line[name] for line in lines]) for name in lines[0]})
+    for path in sorted([*data.glob("*.jsonl"), *data.glob("*.part")], key=lambda path: path.stem):
+        whole = [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
+        head, *lines = map(json.loads, whole or ["{}"])
+        if lines:
+            columns = {name: np.array([line[name] for line in lines]) for name in lines[0]}
+            found[head["bonus"], head["tile"]].append(columns | {"total": np.array(head["total"])})
     return found
 
 
@@ -32,13 +35,29 @@ def solved_at_end(run: Run) -> float:
     return float(run["solved"][late].sum() / max(run["episodes"][late].sum(), 1))
 
 
+def so_far(run: Run) -> str:
+    """How much of its steps a run has, where it is not all."""
+    share = run["steps"][-1] / run["total"]
+    return f" (after {100 * share:.0f}% of the steps)" if share < 1 else ""
+
+
 def table(runs: dict[tuple[str, str], list[Run]]) -> str:
     lines = ["| bonus | tile | solved at the end, % by seed | pay per step at the end, nats |", "|---|---|--:|--:|"]
     for (bonus, tile), seeds in runs.items():
-        solved = ", ".join(f"{100 * solved_at_end(run):.0f}" for run in seeds)
+        solved = ", ".join(f"{100 * solved_at_end(run):.0f}{so_far(run)}" for run in seeds)
         nats = np.mean([run["nats"][run["steps"] > 0.9 * run["steps"][-1]].mean() for run in seeds])
         lines.append(f"| {bonus} | {tile} | {solved} | {nats:.3f} |")
     return "\n".join(lines)
+
+
+def solved_lately(run: Run, num: int = 10) -> np.ndarray:
+    """At each rollout, the share of the episodes of the last `num` that were solved."""
+
+    def lately(x: np.ndarray) -> np.ndarray:
+        total = np.cumsum(x)
+        return total - np.pad(total, (num, 0))[: len(x)]
+
+    return lately(run["solved"]) / np.maximum(lately(run["episodes"]), 1)
 
 
 def draw(runs: dict[tuple[str, str], list[Run]], path: Path) -> None:
@@ -50,12 +69,8 @@ def draw(runs: dict[tuple[str, str], list[Run]], path: Path) -> None:
     colours: dict[str, Any] = {bonus: f"C{i}" for i, bonus in enumerate(dict.fromkeys(bonus for bonus, _ in runs))}
     for (bonus, tile), seeds in runs.items():
         for seed, run in enumerate(seeds):
-            weight = np.convolve(run["episodes"], np.ones(10), "same")
-            mean = np.convolve(np.nan_to_num(run["solved"]) * run["episodes"], np.ones(10), "same") / np.maximum(
-                weight, 1
-            )
             label = bonus if seed == 0 else None
-            axes[0, tiles.index(tile)].plot(run["steps"], mean, colours[bonus], lw=1, label=label)
+            axes[0, tiles.index(tile)].plot(run["steps"], solved_lately(run), colours[bonus], lw=1, label=label)
     for axis, tile in zip(axes[0], tiles, strict=True):
         axis.set(title=f"{tile} tile", xlabel="steps", ylim=(-0.02, 1.02))
     axes[0, 0].set_ylabel("episodes solved")

@@ -31,3 +31,20 @@ def test_a_run_counts_by_its_last_tenth_and_seed_by_seed(tmp_path):
     ]
     TABLE["draw"](runs, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_cell_that_is_not_done_says_how_far_it_is_and_half_a_line_is_left_out(tmp_path):
+    write(tmp_path, "pe", 0, [0] * 9 + [2])
+    write(tmp_path, "pe", 1, [4] * 4)
+    part = (tmp_path / "pe-plain-1.jsonl").rename(tmp_path / "pe-plain-1.part")
+    part.write_text(part.read_text() + '{"steps": 500, "epis')
+    (tmp_path / "pe-plain-2.part").write_text('{"world": "a world", "bonus": "pe", "tile": "plain", "total": 1000}\n')
+    rows = TABLE["table"](TABLE["read"](tmp_path)).splitlines()
+    assert rows[2:] == ["| pe | plain | 50, 100 (after 40% of the steps) | 6.000 |"]
+
+
+def test_the_curve_is_the_share_of_the_last_rollouts_episodes_that_were_solved(tmp_path):
+    write(tmp_path, "pe", 0, [1, 0, 4, 2, 0, 0, 3, 4])
+    (run,) = TABLE["read"](tmp_path)["pe", "plain"]
+    expected = [1 / 4, 1 / 8, 4 / 8, 6 / 8, 2 / 8, 0, 3 / 8, 7 / 8]
+    assert TABLE["solved_lately"](run, num=2).tolist() == pytest.approx(expected)

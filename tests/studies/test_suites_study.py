@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from stream_worlds import corridor_to_goal, counting
 from tiny_runs import TINY
 
 STUDY = Path(__file__).parents[2] / "studies" / "suites" / "run.py"
+TABLE = runpy.run_path(str(STUDY.with_name("table.py")))
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +64,54 @@ def test_a_row_is_stopped_by_its_minutes_resumed_and_kept_once(study, tmp_path, 
     assert "other: not begun" in said
     assert (kept / "corridor-ndigo-1.json").stat().st_mtime_ns == before
     assert not (runs / "other").exists()
+
+
+def test_a_row_that_the_whole_command_cuts_short_is_not_kept_and_its_minutes_count_over_sittings(
+    study, tmp_path, monkeypatch, capsys
+):
+    row = study.Row("corridor-pe", corridor_to_goal, "pe")
+    asked, kept = [], []
+
+    def train(row: Any, runs: Path, minutes: float) -> Any:
+        asked.append(minutes)
+        return SimpleNamespace(outcome=SimpleNamespace(why="time"))
+
+    monkeypatch.setattr(study, "train", train)
+    monkeypatch.setattr(study, "keep", lambda row, *_: kept.append(row.name))
+    study.work([row], tmp_path, tmp_path / "kept", minutes=10, total=3)
+    assert "corridor-pe: cut short, 3 minutes are over" in capsys.readouterr().out
+    assert kept == []
+    (tmp_path / "corridor-pe").mkdir()
+    (tmp_path / "corridor-pe" / "metrics.jsonl").write_text('{"seconds": 60}\n{"seconds": 180}\n')
+    study.work([row], tmp_path, tmp_path / "kept", minutes=10, total=60)
+    assert kept == ["corridor-pe"]
+    assert asked == pytest.approx([3, 7], abs=0.01)
+
+
+def kept_row(row: str, world: str, reward: str, **greedy: Any) -> dict[str, Any]:
+    told = {"row": row, "world": world, "reward": reward, "seconds": 600.0, "channels": ["walls"], "events": []}
+    return told | {"greedy": greedy, "world_steps": 1_024_000}
+
+
+def test_the_table_of_suites_is_arithmetic_on_what_is_kept_of_each_row(tmp_path):
+    rows = [
+        kept_row("keycorridor-pe", "navix::K", "pe", coverage=[20.0, 20.0]) | {"events": ["goal"]},
+        kept_row("white-noise-pe", "navix::K with white noise", "pe", coverage=[7.0, 7.0], reward_c=[[9, 0.5]] * 2),
+        kept_row(
+            "craftax-1m-task", "craftax::Craftax-Symbolic-v1", "task", coverage=[50.0] * 2, task_return=[11.3] * 2
+        ),
+    ]
+    rows[0]["greedy"]["frequency"] = [[0.25], [0.25]]
+    rows[1]["channels"] = ["walls", "noise"]
+    rows[2]["events"] = ["wood", "stone", "iron"]
+    rows[2]["greedy"]["frequency"] = [[1.0, 0.5, 0.0]] * 2
+    for row in rows:
+        (tmp_path / f"{row['row']}.json").write_text(json.dumps(row))
+    found = TABLE["read"](tmp_path)
+    assert TABLE["table"](found).splitlines()[2:] == [
+        "| craftax-1m-task | 2 | 10 | 1,024 | 50.0 | 1.50 |  | 5.00 |",
+        "| keycorridor-pe | 2 | 10 | 1,024 | 20.0 | 0.25 |  |  |",
+        "| white-noise-pe | 2 | 10 | 1,024 | 7.00 |  | 0.50 |  |",
+    ]
+    TABLE["draw"](found, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,91 @@
+"""The study's table and figure, from the files of `run.py`: of every row that is kept, also of some.
+
+python studies/suites/table.py [ROWS] [--figure FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ndigo.report.numbers import with_interval
+from ndigo.report.statistics import estimates
+
+HERE = Path(__file__).parent
+MAXIMUM = 226  # of Craftax's task
+HEAD = ("row", "seeds", "minutes", "interactions, thousands", "coverage", "events", "noise, nats", "task, %")
+Kept = dict[str, Any]  # what `run.py` keeps of a row
+
+
+def read(folder: Path) -> list[Kept]:
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+
+
+def per_seed(kept: Kept) -> dict[str, np.ndarray]:
+    """The numbers of the table, [S] each; a world without noise, events or task has none of them.
+
+    `events` are those that a greedy episode has at least once: goals, or achievements.
+    """
+    greedy = {name: np.array(x) for name, x in kept["greedy"].items()}
+    found = {"coverage": greedy["coverage"]}
+    if kept["events"]:
+        found["events"] = greedy["frequency"].sum(axis=-1)
+    if "noise" in kept["channels"] and "reward_c" in greedy:
+        found["noise, nats"] = greedy["reward_c"][:, kept["channels"].index("noise")]
+    if kept["world"].startswith("craftax::Craftax-Symbolic"):
+        found["task, %"] = 100 * greedy["task_return"] / MAXIMUM
+    return found
+
+
+def line(kept: Kept) -> list[str]:
+    numbers = per_seed(kept)
+    told = {name: with_interval(estimates(x[:, None])[0]) for name, x in numbers.items()}
+    known = {"row": kept["row"], "seeds": str(len(numbers["coverage"])), "minutes": f"{kept['seconds'] / 60:.0f}"}
+    known["interactions, thousands"] = f"{kept['world_steps'] / 1000:,.0f}"
+    return [(known | told).get(name, "") for name in HEAD]
+
+
+def table(rows: Sequence[Kept]) -> str:
+    lines = [HEAD, ("---", *["--:"] * (len(HEAD) - 1)), *map(line, rows)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def draw(rows: Sequence[Kept], path: Path) -> None:
+    """A panel per world: a dot per seed, a line at their mean; achievements in Craftax, coverage elsewhere."""
+    import matplotlib.pyplot as plt
+
+    worlds = list(dict.fromkeys(world_of(kept) for kept in rows))
+    figure, axes = plt.subplots(1, len(worlds), squeeze=False, figsize=(2.6 * len(worlds), 2.8))
+    for axis, world in zip(axes[0], worlds, strict=True):
+        of_world = [kept for kept in rows if world_of(kept) == world]
+        counts = "events" if of_world[0]["world"].startswith("craftax::") else "coverage"
+        for i, kept in enumerate(of_world):
+            values = per_seed(kept)[counts]
+            axis.plot([i] * len(values), values, "o", color=f"C{i}", ms=4, alpha=0.6)
+            axis.plot([i - 0.25, i + 0.25], [values.mean()] * 2, color=f"C{i}", lw=2)
+        axis.set(title=world, ylabel="achievements" if counts == "events" else "places", ylim=(0, None))
+        axis.set_xticks(range(len(of_world)), [kept["reward"] for kept in of_world], rotation=60)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120, bbox_inches="tight")
+    plt.close(figure)
+
+
+def world_of(kept: Kept) -> str:
+    """The row's name without its reward; both rows of the yardstick are of one."""
+    return "craftax-1m" if kept["row"].startswith("craftax-1m") else kept["row"].removesuffix(f"-{kept['reward']}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", type=Path, nargs="?", default=HERE / "rows")
+    parser.add_argument("--figure", type=Path)
+    args = parser.parse_args()
+    found = read(args.rows)
+    print(table(found))
+    if args.figure and found:
+        draw(found, args.figure)
