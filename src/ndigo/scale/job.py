@@ -18,15 +18,15 @@ from ndigo.errors import NdigoError
 from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.from_module import without_working_folder
 from ndigo.scale.note import Interrupted, noted, reason
-from ndigo.scale.sweep import Row, refuse_other_settings
+from ndigo.scale.sweep import SweepRow, refuse_other_settings
 
 
-def train_row(row: Row, engine: str) -> int:
+def train_row(row: SweepRow, engine: str) -> int:
     """Trains the row to its last step, which is returned; a signal that stops it before is `Interrupted`."""
     return train_rows([row], engine)
 
 
-def train_rows(rows: Sequence[Row], engine: str) -> int:
+def train_rows(rows: Sequence[SweepRow], engine: str) -> int:
     """The same of rows that train side by side in one program (`vary.packs`)."""
     from ndigo.api import as_reward, as_world, create_run, resume, resume_beside  # with JAX, which a sweep can spare
 
@@ -53,7 +53,7 @@ def main() -> int:
     without_working_folder()
     paths = [Path(word) for word in sys.argv[1:]]
     settings = json.load(sys.stdin)
-    rows = [Row(path.name, Config(**own), path) for path, own in zip(paths, settings, strict=True)]
+    rows = [SweepRow(path.name, Config(**own), path) for path, own in zip(paths, settings, strict=True)]
     keep_compiled_programs(is_command=True)
     try:
         train_rows(rows, "local")

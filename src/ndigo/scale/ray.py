@@ -18,7 +18,7 @@ from ndigo.errors import NdigoError
 from ndigo.scale.engine import Asked, Work, load_extra
 from ndigo.scale.job import train_row
 from ndigo.scale.note import Interrupted, Note, read_note, reason, write_note
-from ndigo.scale.sweep import Row, Sweep
+from ndigo.scale.sweep import Sweep, SweepRow
 from ndigo.storage.run_folder import WriteError
 
 NAMESPACE = "ndigo"
@@ -26,7 +26,7 @@ RETRIES = 10  # of a row whose node or worker is lost; [ray] max_retries says an
 ACTOR_SECONDS = 60.0  # that a busy cluster may take to answer
 
 
-def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
+def launch(sweep: Sweep, rows: Sequence[SweepRow], asked: Asked) -> Work:
     ray = load_extra("ray", "ray")
     try:
         ray.init(asked.address or "auto", namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
@@ -43,8 +43,8 @@ def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
     for row in rows:
         write_note(row.path, Note("queued", "ray", time.time()))
     # max_restarts: where its node is lost, the actor begins anew on another, and its rows go on from their folders.
-    kept = {"name": name, "lifetime": "detached", "num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
-    return _watch(ray, ray.remote(Foreman).options(**kept).remote(rows, options), _about(ray, options))
+    lasting = {"name": name, "lifetime": "detached", "num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
+    return _watch(ray, ray.remote(Foreman).options(**lasting).remote(rows, options), _about(ray, options))
 
 
 def _earlier(ray: Any, name: str) -> Work | None:
@@ -92,7 +92,7 @@ def _watch(ray: Any, foreman: Any, about: str) -> Work:
 class Foreman:
     """The actor that owns the rows' tasks. It ends with the last of them, whether anybody watches or not."""
 
-    def __init__(self, rows: Sequence[Row], options: dict[str, Any]):
+    def __init__(self, rows: Sequence[SweepRow], options: dict[str, Any]):
         self._ray = load_extra("ray", "ray")
         task = self._ray.remote(train_row).options(**options)
         self._rows = {task.remote(row, "ray"): row for row in rows}
@@ -115,7 +115,7 @@ class Foreman:
         self._ray.kill(self._own_handle)
 
 
-def _note_loss(row: Row, error: Exception) -> None:
+def _note_loss(row: SweepRow, error: Exception) -> None:
     """What Ray alone knows: the row was lost more often than it is tried again."""
     found = read_note(row.path)
     if found is not None:

@@ -19,5 +19,5 @@ def fitted(text: str) -> str:
     if not sys.stdout.isatty():
         return text
     width = shutil.get_terminal_size().columns
-    lines = (textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in text.split("\n"))
-    return "\n".join(lines)
+    rows = (textwrap.fill(row, width, break_long_words=False, break_on_hyphens=False) for row in text.split("\n"))
+    return "\n".join(rows)
