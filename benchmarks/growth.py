@@ -26,7 +26,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from ndigo.agent import Rows
+from ndigo.agent import Ring
 from ndigo.api import default_preset
 from ndigo.bench.timing import timed
 from ndigo.config import Config, preset
@@ -54,12 +54,12 @@ TITLES = {
 
 
 @functools.cache
-def played(config: Config) -> tuple[LearnerState, Rows]:
+def played(config: Config) -> tuple[LearnerState, Ring]:
     """One seed's learner, fresh, and the windows of the episodes it played: all seeds of a case start as this one."""
     trainer = make_trainer(config, EXPERIMENTS["exp1"].world, make_reward(REWARD))
     state = jax.tree.map(lambda x: x[0], trainer.init(jax.random.key(0)).learner)
     collected = jax.jit(trainer.collect)(jax.random.key(1), state.params)
-    return state, Rows(windows=collected, num_added=jnp.int32(len(collected.start)))
+    return state, Ring(windows=collected, num_added=jnp.int32(len(collected.start)))
 
 
 def alone(config: Config) -> Config:

@@ -31,7 +31,7 @@ def ours(batch: int, repeats: int) -> dict[str, Any]:
     import jax
     import jax.numpy as jnp
 
-    from ndigo.agent import Rows
+    from ndigo.agent import Ring
     from ndigo.bench.floor import measure_rates, update_floor
     from ndigo.bench.timing import timed
     from ndigo.config import preset
@@ -45,7 +45,7 @@ def ours(batch: int, repeats: int) -> dict[str, Any]:
     trainer = make_trainer(config, world, reward)
     learner_state = [jax.tree.map(lambda x: x[0], trainer.init(jax.random.key(0)).learner)]
     collected = jax.jit(trainer.collect)(jax.random.key(1), learner_state[0].params)
-    rows = Rows(windows=collected, num_added=jnp.int32(len(collected.start)))
+    rows = Ring(windows=collected, num_added=jnp.int32(len(collected.start)))
     window = jax.jit(trainer.sample)(jax.random.key(2), rows)
     step = jax.jit(make_learner(config, world, reward).update, donate_argnums=1)
 

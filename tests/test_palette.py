@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex, to_rgb
 
 from ndigo.palette import KINDS, OBJECTS, OTHERS, REWARDS, Line, dash_of, hexadecimal, line_of_reward, object_colours
 from ndigo.paper.experiments import EXPERIMENTS
-from ndigo.report.figures import legible, spread
+from ndigo.report.figures import legible, moved_apart
 from ndigo.worlds.render import legend
 
 EYES = {
@@ -102,7 +102,7 @@ def test_a_reward_that_the_paper_does_not_have_keeps_its_line():
 
 @pytest.mark.parametrize("heights", [[0.5, 0.5, 0.5], [0.0, 0.01, 0.9], [0.98, 0.99, 1.0], [0.1, 0.2, 0.3]])
 def test_names_at_the_ends_of_lines_lie_apart_in_order_and_inside(heights):
-    placed = spread(heights, 0.1)
+    placed = moved_apart(heights, 0.1)
     assert placed == sorted(placed)
     assert min(np.diff(placed)) >= 0.1 - 1e-9
     assert placed[0] >= -1e-9

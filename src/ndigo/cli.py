@@ -69,13 +69,13 @@ def _outcome(words: list[str], *, is_command: bool) -> int:
 
 def _tell(error: Exception) -> int:
     """The error as one line, after the frames of a user's own code where it is theirs; a mistake of ours is raised."""
-    told = explained(error)
-    if told is None:
+    ours = explained(error)
+    if ours is None:
         raise error
-    if isinstance(told, UserCodeError) and told.__cause__ is not None and (frames := traceback_of(told.__cause__)):
+    if isinstance(ours, UserCodeError) and ours.__cause__ is not None and (frames := traceback_of(ours.__cause__)):
         print(frames, file=sys.stderr)
-    print(_fitted(f"ndigo: {' '.join(str(told).split())}"), file=sys.stderr)
-    return told.exit_code
+    print(_fitted(f"ndigo: {' '.join(str(ours).split())}"), file=sys.stderr)
+    return ours.exit_code
 
 
 def _fitted(line: str) -> str:

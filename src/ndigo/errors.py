@@ -88,9 +88,9 @@ def explained(error: Exception) -> NdigoError | None:
     if isinstance(error, UnicodeEncodeError):
         return NdigoError(f"{error.object[error.start : error.end]!r} cannot be written: it is no character")
     if any(_is_users(frame.filename) for frame in traceback.extract_tb(error.__traceback__)):
-        told = UserCodeError(f"your code raised {first_line(error)}")
-        told.__cause__ = error
-        return told
+        theirs = UserCodeError(f"your code raised {first_line(error)}")
+        theirs.__cause__ = error
+        return theirs
     return None
 
 

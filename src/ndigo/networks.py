@@ -195,11 +195,11 @@ def orthogonal(x: Float[Array, "N N"]) -> Float[Array, "N N"]:
     into LAPACK hold a thread each while they wait for another, and several at once wait for ever.
     """
 
-    def orthonormalise(n: Int[Array, ""], q: Float[Array, "N N"]) -> Float[Array, "N N"]:
-        row, is_done = q[n], jnp.arange(len(q)) < n
+    def orthonormalise(n: Int[Array, ""], basis: Float[Array, "N N"]) -> Float[Array, "N N"]:
+        row, is_done = basis[n], jnp.arange(len(basis)) < n
         for _ in range(2):
-            row = row - jnp.where(is_done, q @ row, 0) @ q
-        return q.at[n].set(row / jnp.linalg.norm(row))
+            row = row - jnp.where(is_done, basis @ row, 0) @ basis
+        return basis.at[n].set(row / jnp.linalg.norm(row))
 
     return lax.fori_loop(0, len(x), orthonormalise, x)
 

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ndigo.api import load_trained
-from ndigo.audit.episodes import AuditedEpisode, judge_policy
+from ndigo.audit.episodes import AuditedEpisode, audit_policy
 from ndigo.audit.seeking import make_seeker
 from ndigo.config import Config
 from ndigo.oracle import seek_path
@@ -70,13 +70,13 @@ def shuttle(world: World, steps_each: int) -> tuple[jax.Array, jax.Array]:
     return jnp.array(passed[: world.num_steps], jnp.int32), jnp.int32(0)
 
 
-def row(world: World, judged: AuditedEpisode) -> list[float]:
+def row(world: World, audited: AuditedEpisode) -> list[float]:
     """Nats per episode of each object and the walls by definition, of the walls by cells, values, and what is known."""
     of = {channel.name: i for i, channel in enumerate(world.channels)}
-    ideal, cells = np.asarray(judged.ideal)[0], np.asarray(judged.attainable)[0]  # [episodes, S, C]
+    ideal, cells = np.asarray(audited.ideal)[0], np.asarray(audited.attainable)[0]  # [episodes, S, C]
     discount = GAMMA ** np.arange(ideal.shape[1] - SETTLED)
     values = [(r[:, SETTLED:].sum(axis=-1) * discount).sum(axis=-1).mean() for r in (ideal, cells)]
-    floor = np.asarray(judged.floor)[0].mean(axis=(0, 1))
+    floor = np.asarray(audited.floor)[0].mean(axis=(0, 1))
     paid = [ideal[..., of[name]].sum(axis=1).mean() for name in ("upper", "lower", "walls")]
     known = [floor[world.objects.index(name)] for name in ("upper", "lower")]
     return [*paid, cells[..., of["walls"]].sum(axis=1).mean(), *values, *known]
@@ -89,7 +89,7 @@ def exact() -> list[str]:
     lines = ["| the walker | " + " | ".join(columns) + " |", "|---|" + "--:|" * len(columns)]
     for label, steps_each in WATCHES.items():
         policy = make_seeker(world)(shuttle(world, steps_each))
-        found = judge_policy(world, make_reward(REWARD), lambda _, p=policy: p, None, jax.random.key(0), EPISODES)
+        found = audit_policy(world, make_reward(REWARD), lambda _, p=policy: p, None, jax.random.key(0), EPISODES)
         lines.append(f"| {label} | " + " | ".join(f"{x + 0.0:.2f}" for x in np.round(row(world, found), 2)) + " |")
     return lines
 

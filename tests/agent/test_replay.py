@@ -97,7 +97,7 @@ def test_packing_keeps_every_bit(shape):
 
 def test_block_that_does_not_divide_the_ring_is_refused():
     replay, rows = filled(6, 1)
-    with pytest.raises(ValueError, match="blocks of 4 rows do not fill a ring of 6"):
+    with pytest.raises(ValueError, match="blocks of 4 windows do not fill a ring of 6"):
         replay.add(rows, rows_of([1, 2, 3, 4]))
 
 

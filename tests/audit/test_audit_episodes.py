@@ -14,7 +14,7 @@ from oracle.tiny import TWO_ROOMS
 
 from ndigo.agent import QNetwork, random_walker
 from ndigo.agents.agent import Params, as_it_is
-from ndigo.audit.episodes import judge_policy, judge_seekers
+from ndigo.audit.episodes import audit_policy, audit_seekers
 from ndigo.audit.seeking import seeker_of
 from ndigo.cli import main
 from ndigo.commands import audit as audit_command
@@ -64,8 +64,8 @@ def mind() -> Params:
 
 
 @pytest.fixture(scope="module")
-def judged(mind):
-    return judge_policy(WORLD, REWARD, lambda mind: random_walker(WORLD), [mind], jax.random.key(1), EPISODES)
+def audited(mind):
+    return audit_policy(WORLD, REWARD, lambda mind: random_walker(WORLD), [mind], jax.random.key(1), EPISODES)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def episodes():
     return jax.device_get(jax.jit(jax.vmap(lambda key: rollout(WORLD, random_walker(WORLD), key)))(keys))
 
 
-def test_learned_reward_is_that_of_the_models_own_predictions_step_by_step(mind, judged, episodes):
+def test_learned_reward_is_that_of_the_models_own_predictions_step_by_step(mind, audited, episodes):
     """Beliefs frame by frame, chances as the model tells them, -ln p by hand, and NDIGO-1's difference."""
     step = jax.jit(lambda *frame: mind.model.core.step(*frame))
     predict = jax.jit(lambda b_t, a_k: mind.model.expect(b_t, a_k))
@@ -100,26 +100,26 @@ def test_learned_reward_is_that_of_the_models_own_predictions_step_by_step(mind,
                 )
             a_tm1 = a_t[t]
         expected = [np.zeros(3), *(loss[t + 1, t - 1] - loss[t + 1, t] for t in range(1, S))]
-        np.testing.assert_allclose(judged.learned[0, e], expected, atol=2e-5)
+        np.testing.assert_allclose(audited.learned[0, e], expected, atol=2e-5)
 
 
-def test_ideal_reward_floor_and_visits_are_those_of_the_same_episodes(judged, episodes):
+def test_ideal_reward_floor_and_visits_are_those_of_the_same_episodes(audited, episodes):
     on_episode = make_reward("ideal-ndigo-1").on_episode
     assert on_episode is not None
     ideal = jax.jit(jax.vmap(partial(on_episode(WORLD), None)))(episodes.a_t, episodes.o_t)
-    np.testing.assert_allclose(judged.ideal[0], ideal, atol=1e-5)
+    np.testing.assert_allclose(audited.ideal[0], ideal, atol=1e-5)
     # What a perfect model pays for objects does not depend on how it writes the walls.
-    np.testing.assert_allclose(judged.attainable[..., 1:], judged.ideal[..., 1:], atol=1e-5)
-    np.testing.assert_array_equal(judged.is_visible[0], episodes.o_t[:, :S, ..., 1:].max(axis=(2, 3)) > 0)
+    np.testing.assert_allclose(audited.attainable[..., 1:], audited.ideal[..., 1:], atol=1e-5)
+    np.testing.assert_array_equal(audited.is_visible[0], episodes.o_t[:, :S, ..., 1:].max(axis=(2, 3)) > 0)
     # An object in view is known for certain; both rooms have six cells, of which none is seen at first.
-    assert judged.floor[judged.is_visible].max() == pytest.approx(0, abs=1e-5)
-    assert judged.floor[:, :, 0].min() == pytest.approx(np.log(6), abs=1e-5)
+    assert audited.floor[audited.is_visible].max() == pytest.approx(0, abs=1e-5)
+    assert audited.floor[:, :, 0].min() == pytest.approx(np.log(6), abs=1e-5)
 
 
 def test_perfect_model_of_a_mixture_takes_the_walls_together(mind):
     """And so pays them by the marginal chance of the whole view; cell by cell they are paid for more than once."""
     minds, many, key = [mind, make_mind("mixture")], 100, jax.random.key(2)
-    by_cell, whole = judge_policy(WORLD, REWARD, lambda mind: random_walker(WORLD), minds, key, many).attainable
+    by_cell, whole = audit_policy(WORLD, REWARD, lambda mind: random_walker(WORLD), minds, key, many).attainable
     walk = jax.jit(jax.vmap(lambda key: rollout(WORLD, random_walker(WORLD), key)))(jax.random.split(key, many))
     exact = jax.jit(jax.vmap(pay_exactly(REWARD, WORLD, lambda nats: nats.channels)))
     np.testing.assert_allclose(whole, exact(walk.a_t, walk.o_t)[0], atol=1e-4)
@@ -150,7 +150,7 @@ def test_a_seeker_passes_what_stands_in_its_way_and_stays_where_it_finds_what_it
 
 
 def test_seekers_find_what_they_seek(mind):
-    found = judge_seekers(WORLD, REWARD, None, jax.random.key(0), 4)
+    found = audit_seekers(WORLD, REWARD, None, jax.random.key(0), 4)
     assert list(found) == ["fixed", "brownian"]
     for i, seen in enumerate(found.values()):
         assert seen.is_visible[0, :, :, i].any(axis=1).all()
@@ -191,7 +191,7 @@ def trained(mind, monkeypatch) -> Trained:
 
 
 def test_command_prints_tables_verdict_and_json_and_draws_the_figure(trained, tmp_path, monkeypatch, capsys):
-    for name in ("judge_policy", "judge_seekers"):  # the same for both forms of what is said
+    for name in ("audit_policy", "audit_seekers"):  # the same for both forms of what is said
         monkeypatch.setattr(audit_command, name, once(getattr(audit_command, name)))
     words = ["audit", "here", "--episodes", "3", "--policy", "random", "--out", str(tmp_path / "figures" / "a.png")]
     assert main([*words, "--json"]) == 0

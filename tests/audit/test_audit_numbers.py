@@ -32,21 +32,21 @@ def random_episodes(num_minds: int, num_episodes: int = 40, S: int = 20, seed: i
     return AuditedEpisode(**(fields | changes))
 
 
-def audit_of(judged: AuditedEpisode, seekers=None) -> Audit:
-    return summarise(judged, seekers or {}, reward="ndigo-4", gamma=GAMMA, channels=CHANNELS, kinds=KINDS)
+def audit_of(audited: AuditedEpisode, seekers=None) -> Audit:
+    return summarise(audited, seekers or {}, reward="ndigo-4", gamma=GAMMA, channels=CHANNELS, kinds=KINDS)
 
 
 @pytest.mark.parametrize("num_minds", [1, 3])
 def test_numbers_are_those_of_a_loop_over_episodes(num_minds):
-    judged = random_episodes(num_minds)
-    assert judged.learned is not None
-    audit = audit_of(judged)
+    audited = random_episodes(num_minds)
+    assert audited.learned is not None
+    audit = audit_of(audited)
     assert [line.name for line in audit.pay] == ["all", *CHANNELS]
     assert [line.kind for line in audit.pay] == ["all", "walls", "fixed", "white_noise"]
-    episodes = [(m, e) for m in range(num_minds) for e in range(judged.learned.shape[1])]
+    episodes = [(m, e) for m in range(num_minds) for e in range(audited.learned.shape[1])]
     for c, line in enumerate(audit.pay[1:]):
-        learned = [judged.learned[m, e, :, c].sum() for m, e in episodes]
-        best = [judged.attainable[m, e, :, c].sum() for m, e in episodes]
+        learned = [audited.learned[m, e, :, c].sum() for m, e in episodes]
+        best = [audited.attainable[m, e, :, c].sum() for m, e in episodes]
         assert line.learned is not None
         assert line.bias is not None
         assert line.share is not None
@@ -54,25 +54,25 @@ def test_numbers_are_those_of_a_loop_over_episodes(num_minds):
         assert line.attainable.mean == pytest.approx(np.mean(best))
         assert line.ideal.mean == pytest.approx(np.mean(best) / 2)
         assert line.bias.mean == pytest.approx(np.mean(learned) - np.mean(best))
-        assert line.share.mean == pytest.approx(np.sum(learned) / judged.learned.sum())
+        assert line.share.mean == pytest.approx(np.sum(learned) / audited.learned.sum())
         assert line.bias.low < line.bias.mean < line.bias.high
         if KINDS.get(line.name) == "white_noise":
             assert line.correlation is None  # a reward that is always 0 has nothing to be correlated with
             continue
         assert line.correlation is not None
-        x, y = judged.attainable[..., c].ravel(), judged.learned[..., c].ravel()
+        x, y = audited.attainable[..., c].ravel(), audited.learned[..., c].ravel()
         assert line.correlation.mean == pytest.approx(np.corrcoef(x, y)[0, 1])
         assert line.correlation.low <= line.correlation.mean <= line.correlation.high
     assert audit.noise_share is not None
-    assert audit.noise_share.mean == pytest.approx(judged.learned[..., 2].sum() / judged.learned.sum())
+    assert audit.noise_share.mean == pytest.approx(audited.learned[..., 2].sum() / audited.learned.sum())
     assert audit.ideal_noise_share is not None
     assert audit.ideal_noise_share.mean == 0
     for i, line in enumerate(audit.known):
-        assert judged.probe_loss is not None
+        assert audited.probe_loss is not None
         assert line.lost is not None
-        assert line.floor.mean == pytest.approx(judged.floor[..., i].mean())
-        assert line.lost.mean == pytest.approx((judged.probe_loss - judged.floor)[..., i].mean())
-        assert line.visits.mean == pytest.approx(judged.is_visible[..., i].sum() / len(episodes))
+        assert line.floor.mean == pytest.approx(audited.floor[..., i].mean())
+        assert line.lost.mean == pytest.approx((audited.probe_loss - audited.floor)[..., i].mean())
+        assert line.visits.mean == pytest.approx(audited.is_visible[..., i].sum() / len(episodes))
 
 
 def test_interval_of_a_correlation_is_196_standard_errors_wide():
@@ -154,16 +154,16 @@ def test_verdict_calls_the_pay_for_what_was_hardly_seen_a_guess():
 
 
 def test_verdict_blames_the_likelihood_for_what_a_perfect_model_would_overpay_and_the_model_for_the_rest():
-    judged = random_episodes(1)
-    assert judged.learned is not None
-    told = verdict(audit_of(judged))
+    audited = random_episodes(1)
+    assert audited.learned is not None
+    told = verdict(audit_of(audited))
     assert "So even a perfect model would pay" in told
     assert "the likelihood takes the walls' cells for independent" in told
     assert "the likelihood takes the channels for independent" in verdict(
-        dataclasses.replace(audit_of(judged), are_walls_whole=True)
+        dataclasses.replace(audit_of(audited), are_walls_whole=True)
     )
     assert "For the walls the model pays" in told
-    perfect = verdict(audit_of(random_episodes(1, learned=judged.attainable, ideal=judged.attainable)))
+    perfect = verdict(audit_of(random_episodes(1, learned=audited.attainable, ideal=audited.attainable)))
     assert "too much" not in perfect
     assert "The model's own error is under half a nat per episode in every channel." in perfect
     assert "Noise (noise) makes up 0.0% of the return" in perfect

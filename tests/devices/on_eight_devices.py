@@ -37,7 +37,7 @@ def main() -> None:
     begun = many.init(jax.random.key(0))
     one_each = [jax.tree.map(lambda x, i=i: jax.device_put(x[i : i + 1], jax.devices()[0]), begun) for i in range(8)]
     found = {
-        "act": collectives(many.act, begun.key, begun.learner.params, begun.rows, begun.crowd, {}),
+        "act": collectives(many.collect_round, begun.key, begun.learner.params, begun.rows, begun.crowd, {}),
         "learn": collectives(many.learn, begun.learner, begun.rows, begun.key, {}),
         "devices": sorted({shard.device.id for shard in begun.key.addressable_shards}),
     }

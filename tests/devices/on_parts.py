@@ -22,7 +22,7 @@ def main(folder: Path) -> None:
     split = make_trainer(dataclasses.replace(CONFIG, seeds=2), world, REWARD, make_mesh(seeds=2, data=2))
     state = split.init(jax.random.key(0))
     found = {
-        "act": collectives(split.act, state.key, state.learner.params, state.rows, state.crowd, {}),
+        "act": collectives(split.collect_round, state.key, state.learner.params, state.rows, state.crowd, {}),
         "learn": collectives(split.learn, state.learner, state.rows, state.key, {}),
     }
     is_over, Clock.is_over = Clock.is_over, lambda self: True  # after a chunk

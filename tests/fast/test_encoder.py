@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ndigo import networks
-from ndigo.fast.encoder import encode, spread
+from ndigo.fast.encoder import as_dense, encode
 from ndigo.networks import Convolution, init_encoder, lower
 
 
@@ -45,13 +45,13 @@ def test_a_convolution_is_a_dense_layer_of_its_kernel_over_all_positions(size, s
     layer = Convolution(keys[1], size, 3, 4, stride)
     layer = eqx.tree_at(lambda c: c.bias, layer, jax.random.normal(keys[2], (4,)))
 
-    def as_dense(x, layer):
-        weight, bias = spread(layer)
+    def multiplied(x, layer):
+        weight, bias = as_dense(layer)
         return x @ weight[: x.shape[-1]] + bias
 
     @jax.jit
     def values_and_gradients(*inputs):
-        forms = (as_dense, lambda x, layer: layer(x))
+        forms = (multiplied, lambda x, layer: layer(x))
         (value, pull), (other, pull_other) = (jax.vjp(form, *inputs) for form in forms)
         return (value, pull(value)), (other, pull_other(value))
 

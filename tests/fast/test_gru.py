@@ -13,7 +13,7 @@ from reference.gru import gru
 
 from ndigo import networks
 from ndigo.fast.gru import (
-    ROWS,
+    STREAMS,
     backward_kernel,
     backward_scan,
     forward_keeping_kernel,
@@ -50,7 +50,7 @@ def assert_close(ours, theirs, dtype):
         np.testing.assert_allclose(one, two, atol=TOLERANCE[dtype] * np.abs(two).max())
 
 
-@pytest.mark.parametrize(("streams", "num_steps"), [((), T), ((3,), T), ((2, ROWS), T), ((3,), 1), ((4,), 20)])
+@pytest.mark.parametrize(("streams", "num_steps"), [((), T), ((3,), T), ((2, STREAMS), T), ((3,), 1), ((4,), 20)])
 def test_states_and_gradients_are_those_of_the_plain_unroll(streams, num_steps, dtype):
     keys = jax.random.split(jax.random.key(num_steps), 4)
     weight = (jax.random.normal(keys[0], (D, 3 * D)) / 4).astype(dtype)
@@ -66,13 +66,13 @@ def test_states_and_gradients_are_those_of_the_plain_unroll(streams, num_steps, 
     assert_close(ours, plain, dtype)
 
 
-@pytest.mark.parametrize("B", [ROWS, 3 * ROWS])
+@pytest.mark.parametrize("B", [STREAMS, 3 * STREAMS])
 def test_the_kernel_gives_the_states_of_the_scan(B, dtype, interpret):
     forward, _ = inputs(B, dtype)
     assert_close(forward_kernel(*forward, interpret=interpret), forward_scan(*forward), dtype)
 
 
-@pytest.mark.parametrize("B", [ROWS, 3 * ROWS])
+@pytest.mark.parametrize("B", [STREAMS, 3 * STREAMS])
 def test_the_kernel_keeps_and_gives_back_what_the_scan_does(B, dtype, interpret):
     forward, dh_t = inputs(B, dtype)
     h_t, residuals = forward_keeping_scan(*forward)
@@ -84,16 +84,16 @@ def test_the_kernel_keeps_and_gives_back_what_the_scan_does(B, dtype, interpret)
 def test_the_kernel_equals_a_float64_loop(interpret):
     if not interpret:
         pytest.skip("a GPU's matrix units round float32")
-    (x_t, weight, h_0), _ = inputs(ROWS, "float32")
-    expected = np.stack([gru(*map(np.asarray, (x_t[:, i], weight, h_0[i]))) for i in range(ROWS)], axis=1)
+    (x_t, weight, h_0), _ = inputs(STREAMS, "float32")
+    expected = np.stack([gru(*map(np.asarray, (x_t[:, i], weight, h_0[i]))) for i in range(STREAMS)], axis=1)
     np.testing.assert_allclose(forward_kernel(x_t, weight, h_0, interpret=True), expected, atol=1e-5)
 
 
 def test_seeds_are_one_more_axis_of_the_kernel(interpret):
     dtype = "float32" if interpret else "bfloat16"
-    streams = [inputs(ROWS, dtype)[0], inputs(2 * ROWS, dtype)[0]]
+    streams = [inputs(STREAMS, dtype)[0], inputs(2 * STREAMS, dtype)[0]]
     x_t, weight, h_0 = (
-        jnp.stack([a[:, :ROWS] if a.ndim == 3 else a[:ROWS], b[:, :ROWS] if b.ndim == 3 else b[:ROWS]])
+        jnp.stack([a[:, :STREAMS] if a.ndim == 3 else a[:STREAMS], b[:, :STREAMS] if b.ndim == 3 else b[:STREAMS]])
         for a, b in zip(*streams, strict=True)
     )
     together = jax.vmap(lambda *args: forward_kernel(*args, interpret=interpret))(x_t, weight, h_0)

@@ -67,7 +67,7 @@ CASES = [
 
 @pytest.mark.parametrize(("predictor", "likelihood", "streams"), CASES, ids=str)
 def test_loss_gradient_and_what_was_seen_are_those_of_the_plain_function(predictor, likelihood, streams, monkeypatch):
-    monkeypatch.setattr(prediction, "ROWS", 16)
+    monkeypatch.setattr(prediction, "BLOCK", 16)
     model = model_of(predictor, make_likelihood(likelihood, bits_of(3, KINDS)))
     ours, theirs = both(model, random_window(jax.random.key(1), T=T, streams=streams))
     assert_close(ours, theirs, 1e-4)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from small_frames import bits_of
 
-from ndigo.fast.decoding_gpu import ROWS
+from ndigo.fast.decoding_gpu import BELIEFS
 from ndigo.fast.prediction import weighted_loss
 from ndigo.fast.prediction_gpu import has_kernels, open_loop_gradient
 from ndigo.frames import Likelihood
@@ -18,7 +18,7 @@ from ndigo.model import LIKELIHOODS
 from ndigo.model.predictors import init_predictor
 from ndigo.networks import lower
 
-K, N, D, F, A = 3, 2 * ROWS, 64, 128, 5  # two tiles of each
+K, N, D, F, A = 3, 2 * BELIEFS, 64, 128, 5  # two tiles of each
 KINDS = ["one_hot", "binary", "one_hot"]  # not in the logits' order, which has binary channels first
 
 

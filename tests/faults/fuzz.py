@@ -47,7 +47,7 @@ def skip_the_work(patch: pytest.MonkeyPatch, recorded: Episodes) -> None:
     patch.setattr("ndigo.commands.sweep.find_engine", lambda name: reached)
     for module in ("export", "report"):
         patch.setattr(f"ndigo.commands.{module}.record_numbered", lambda *_: some_episodes(recorded, 0, 1))
-    for work in ("bench.measure", "audit.judge_policy", "discover.walker_line", "walk.show"):
+    for work in ("bench.measure", "audit.audit_policy", "discover.walker_line", "walk.show"):
         patch.setattr(f"ndigo.commands.{work}", reached)
     for work in ("write_gif", "write_video", "film_of"):
         patch.setattr(f"ndigo.commands.export.{work}", reached)

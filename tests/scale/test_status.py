@@ -14,13 +14,13 @@ import pytest
 from ndigo.config import Config
 from ndigo.scale.note import NAME, Interrupted, Note, noted, read_note, write_note
 from ndigo.scale.status import SILENT_SECONDS, look
-from ndigo.scale.sweep import Row
+from ndigo.scale.sweep import SweepRow
 from ndigo.storage.run_folder import RunFolder
 
 NOW = 1_000_000.0
 
 
-def row_with(path: Path, lines: list[dict[str, Any]], **note: Any) -> Row:
+def row_with(path: Path, lines: list[dict[str, Any]], **note: Any) -> SweepRow:
     """A row of 1000 learner steps with these lines; its job's last sign of life is `NOW - ago`."""
     path.mkdir(exist_ok=True)
     (path / "metrics.jsonl").unlink(missing_ok=True)
@@ -31,7 +31,7 @@ def row_with(path: Path, lines: list[dict[str, Any]], **note: Any) -> Row:
         ago = note.pop("ago", 0.0)
         write_note(path, Note(**{"engine": "ray", "since": NOW - 600, "host": "far", "pid": 7} | note))
         os.utime(path / NAME, (NOW - ago, NOW - ago))
-    return Row("row", Config(learner_steps=1000), path)
+    return SweepRow("row", Config(learner_steps=1000), path)
 
 
 def line(step: int, seconds: float) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ndigo.commands import reproduce
 from ndigo.config import PRESETS
 from ndigo.errors import NdigoError
 from ndigo.paper.plan import all_rows, recipe
-from ndigo.scale.sweep import Row, read_sweep, refuse_other_settings, row_name
+from ndigo.scale.sweep import SweepRow, read_sweep, refuse_other_settings, row_name
 
 
 def sweep_of(text: str, tmp_path: Path):
@@ -142,8 +142,8 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path):
 def test_a_folder_with_a_run_of_other_settings_is_refused_by_the_first_that_differs(finished, tmp_path):
     file = write_sweep(tmp_path / "sweep.toml")
     (row,) = read_sweep(file).rows
-    refuse_other_settings(Row(row.name, row.config, finished.path))
-    refuse_other_settings(Row(row.name, row.config, tmp_path / "nothing"))
+    refuse_other_settings(SweepRow(row.name, row.config, finished.path))
+    refuse_other_settings(SweepRow(row.name, row.config, tmp_path / "nothing"))
     (other,) = read_sweep(write_sweep(file, seed=5)).rows
     with pytest.raises(NdigoError, match=r"was begun with seed 0, now it is 5: move that folder away, or give"):
-        refuse_other_settings(Row(other.name, other.config, finished.path))
+        refuse_other_settings(SweepRow(other.name, other.config, finished.path))

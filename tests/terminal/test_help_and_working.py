@@ -16,9 +16,9 @@ from rich.console import Console
 from ndigo.cli import main
 from ndigo.commands import COMMANDS
 from ndigo.terminal import working
-from ndigo.terminal.options import FLAG
 from ndigo.terminal.starting import ERASE, WORD, starting
 
+FLAG = re.compile(r"(?<![\w-])--?[a-zA-Z][\w.-]*")
 # As a flag stands on a page: before what it takes, or before a comma.
 PRINTED = re.compile(r"^ *(-h|--[\w.-]+)(?:, (--[\w.-]+))?", re.MULTILINE)
 

@@ -3,13 +3,13 @@
 from ndigo.agent.exploration import Stretches, actor_epsilons, draw_episode, draw_lengths, draw_stretches
 from ndigo.agent.policies import follow, greedy_policy, random_walker
 from ndigo.agent.q_network import QNetwork, q_loss
-from ndigo.agent.replay import Replay, Rows, make_replay, time_first, window_starts
+from ndigo.agent.replay import Replay, Ring, make_replay, time_first, window_starts
 from ndigo.agent.retrace import rescale, retrace_targets, unscale
 
 __all__ = [
     "QNetwork",
     "Replay",
-    "Rows",
+    "Ring",
     "Stretches",
     "actor_epsilons",
     "draw_episode",

@@ -35,8 +35,8 @@ def time_first(frames: Any) -> Any:
     return jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), frames)
 
 
-class Rows(eqx.Module):
-    """The ring. Arrays lead with the row; `num_added` counts every row ever added."""
+class Ring(eqx.Module):
+    """The newest windows, each in a row of the arrays; `num_added` counts every window ever added."""
 
     windows: Any  # a Window whose o_t is packed
     num_added: Int[Array, ""]
@@ -44,39 +44,39 @@ class Rows(eqx.Module):
 
 @dataclass(frozen=True)
 class Replay:
-    """init(example) -> rows; add(rows, windows [R, T, ...]) -> rows.
+    """init(example) -> ring; add(ring, windows [R, T, ...]) -> ring.
 
-    pick(key, rows, B) -> B rows, uniformly, as they are stored; open(picked) -> Window [T, B, ...].
+    pick(key, ring, B) -> B windows, uniformly, as they are stored; open(picked) -> Window [T, B, ...].
     """
 
-    init: Callable[[Any], Rows]
-    add: Callable[[Rows, Any], Rows]
-    pick: Callable[[Array, Rows, int], Any]
+    init: Callable[[Any], Ring]
+    add: Callable[[Ring, Any], Ring]
+    pick: Callable[[Array, Ring, int], Any]
     open: Callable[[Any], Window]
 
 
 def make_replay(*, capacity: int, frame: Frame) -> Replay:
     """A uniform replay of `capacity` windows; `add` takes blocks that divide the capacity."""
 
-    def init(example: Any) -> Rows:
+    def init(example: Any) -> Ring:
         empty = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), example)
-        return Rows(windows=empty, num_added=jnp.int32(0))
+        return Ring(windows=empty, num_added=jnp.int32(0))
 
-    def add(rows: Rows, windows: Any) -> Rows:
+    def add(ring: Ring, windows: Any) -> Ring:
         block = windows.start.shape[0]
         if capacity % block:
-            raise ValueError(f"blocks of {block} rows do not fill a ring of {capacity}")
-        at = rows.num_added % capacity
+            raise ValueError(f"blocks of {block} windows do not fill a ring of {capacity}")
+        at = ring.num_added % capacity
         stored = jax.tree.map(
-            lambda ring, new: jax.lax.dynamic_update_slice_in_dim(ring, new, at, axis=0), rows.windows, windows
+            lambda old, new: jax.lax.dynamic_update_slice_in_dim(old, new, at, axis=0), ring.windows, windows
         )
-        return Rows(windows=stored, num_added=rows.num_added + block)
+        return Ring(windows=stored, num_added=ring.num_added + block)
 
-    def pick(key: Array, rows: Rows, num: int) -> Any:
-        size = jnp.minimum(rows.num_added, capacity)
+    def pick(key: Array, ring: Ring, num: int) -> Any:
+        size = jnp.minimum(ring.num_added, capacity)
         # Without the barriers XLA repeats the draw in every gather, and the gather in every consumer.
         chosen = jax.lax.optimization_barrier(jax.random.randint(key, (num,), 0, size))
-        return jax.lax.optimization_barrier(jax.tree.map(lambda ring: ring[chosen], rows.windows))
+        return jax.lax.optimization_barrier(jax.tree.map(lambda x: x[chosen], ring.windows))
 
     def open_(picked: Any) -> Window:
         return Window(

@@ -37,7 +37,7 @@ AT_ONCE = 10  # episodes; the tables of losses are the largest arrays
 
 
 class AuditedEpisode(eqx.Module):
-    """One episode, judged. Of what the agent does not have (a predictor, a probe), None."""
+    """One episode, audited. Of what the agent does not have (a predictor, a probe), None."""
 
     learned: Float[Array, "S C"] | None  # nats, by channel
     attainable: Float[Array, "S C"]
@@ -47,7 +47,7 @@ class AuditedEpisode(eqx.Module):
     is_visible: Bool[Array, "S N"]
 
 
-def judge_policy(
+def audit_policy(
     world: World,
     reward: IntrinsicReward,
     policy: Callable[[Params | None], Policy],
@@ -58,19 +58,19 @@ def judge_policy(
 ) -> AuditedEpisode:
     """Episodes of a policy under each agent (or under none), every field [agents, episodes, S, ...].
 
-    `reward` is any that reads the table of losses and nothing else; `on_done` hears of every agent that is judged.
+    `reward` is any that reads the table of losses and nothing else; `on_done` hears of every agent that is audited.
     """
-    judge = _judge(world, reward)
+    audit = _auditor(world, reward)
     keys = jax.random.split(key, num_episodes)
 
     @jax.jit
     def run(agent: Params | None) -> AuditedEpisode:
-        return lax.map(lambda key: judge(agent, rollout(world, policy(agent), key)), keys, batch_size=AT_ONCE)
+        return lax.map(lambda key: audit(agent, rollout(world, policy(agent), key)), keys, batch_size=AT_ONCE)
 
     return _stacked([_fetched(run(agent), on_done) for agent in agents or [None]])
 
 
-def judge_seekers(
+def audit_seekers(
     world: World,
     reward: IntrinsicReward,
     agents: Sequence[Params] | None,
@@ -79,14 +79,14 @@ def judge_seekers(
     on_done: Callable[[], None] = lambda: None,
 ) -> dict[str, AuditedEpisode]:
     """For each object, episodes that go and look for it, whoever the agent is: what each object has to offer."""
-    judge = _judge(world, reward)
+    audit = _auditor(world, reward)
     keys = jax.random.split(key, num_episodes)
 
     seeker = make_seeker(world)
 
     @jax.jit
     def run(agent: Params | None, plan: Plan) -> AuditedEpisode:
-        return lax.map(lambda key: judge(agent, rollout(world, seeker(plan), key)), keys, batch_size=AT_ONCE)
+        return lax.map(lambda key: audit(agent, rollout(world, seeker(plan), key)), keys, batch_size=AT_ONCE)
 
     found = {}
     for name in world.objects:
@@ -95,8 +95,8 @@ def judge_seekers(
     return found
 
 
-def _fetched(judged: AuditedEpisode, on_done: Callable[[], None]) -> AuditedEpisode:
-    found = jax.device_get(judged)
+def _fetched(audited: AuditedEpisode, on_done: Callable[[], None]) -> AuditedEpisode:
+    found = jax.device_get(audited)
     on_done()
     return found
 
@@ -105,7 +105,7 @@ def _stacked(per_agent: list[AuditedEpisode]) -> AuditedEpisode:
     return jax.tree.map(lambda *xs: np.stack(xs), *per_agent)
 
 
-def _judge(world: World, reward: IntrinsicReward) -> Callable[[Params | None, Rollout], AuditedEpisode]:
+def _auditor(world: World, reward: IntrinsicReward) -> Callable[[Params | None, Rollout], AuditedEpisode]:
     filter_ = make_filter(world)
     exact = pay_exactly(reward, world, Nats.by_cell, Nats.by_channel, Nats.by_chain)
     S, cols = world.num_steps, (world.map_shape or (0, 0))[1]
@@ -117,7 +117,7 @@ def _judge(world: World, reward: IntrinsicReward) -> Callable[[Params | None, Ro
         r_tc = None if agent.model.predictor is None else reward.pay(None, None, agent.model, seen).r_tc
         return r_tc, None if agent.probe is None else discovery_loss(agent.probe, seen.b_t[:S], cells[:S])
 
-    def judge(agent: Params | None, episode: Rollout) -> AuditedEpisode:
+    def audit(agent: Params | None, episode: Rollout) -> AuditedEpisode:
         is_mixed = agent is not None and getattr(agent.model.likelihood, "num_mixed", 1) > 1
         known = knowledge(filter_, episode.a_t, episode.o_t, episode.truth_t.objects)
         r_tc, probe_loss = (None, None) if agent is None else learned(agent, episode)
@@ -131,7 +131,7 @@ def _judge(world: World, reward: IntrinsicReward) -> Callable[[Params | None, Ro
             is_visible=in_view(world.frame, episode.o_t[:S]),
         )
 
-    return judge
+    return audit
 
 
 def refuse_short_sight(agent: Params, reward: IntrinsicReward) -> None:

@@ -1,4 +1,4 @@
-"""Learned reward against a perfect model's, one panel a channel, every step of every judged episode."""
+"""Learned reward against a perfect model's, one panel a channel, every step of every audited episode."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ndigo.report.figures import PAGE, write_figure
 NUM_BINS = 45
 
 
-def draw_scatter(judged: AuditedEpisode, audit: Audit, channels: Sequence[str], title: str, path: Path) -> Path:
+def draw_scatter(audited: AuditedEpisode, audit: Audit, channels: Sequence[str], title: str, path: Path) -> Path:
     """Writes the picture and returns its path; steps that fall together darken a square."""
-    assert judged.learned is not None
+    assert audited.learned is not None
     figure = Figure(figsize=(PAGE, 0.6 + 0.9 * PAGE / len(channels)), layout="constrained")
     figure.suptitle(title, fontsize=8)
     axes = figure.subplots(1, len(channels), squeeze=False)[0]
     image = None
     for c, (axis, line) in enumerate(zip(axes, audit.pay[1:], strict=True)):
-        x, y = judged.attainable[..., c].ravel(), judged.learned[..., c].ravel()
+        x, y = audited.attainable[..., c].ravel(), audited.learned[..., c].ravel()
         low, high = min(x.min(), y.min()), max(x.max(), y.max())
         margin = max(0.05 * (high - low), 0.05)
         edges = np.linspace(low - margin, high + margin, NUM_BINS + 1)
@@ -33,8 +33,8 @@ def draw_scatter(judged: AuditedEpisode, audit: Audit, channels: Sequence[str], 
             edges, edges, np.ma.masked_equal(counts, 0).T, cmap="viridis_r", norm=LogNorm(1, max(x.size, 2))
         )
         axis.axline((0, 0), slope=1, color="0.4", linewidth=0.8, linestyle=":")
-        told = "" if line.correlation is None else f", correlation {line.correlation.mean:.2f}"
-        axis.set_title(f"{line.name}{told}", fontsize=7.5)
+        correlation = "" if line.correlation is None else f", correlation {line.correlation.mean:.2f}"
+        axis.set_title(f"{line.name}{correlation}", fontsize=7.5)
         axis.set_xlabel("perfect model's reward (nats)", fontsize=7.5)
         axis.set_aspect("equal")
         axis.tick_params(labelsize=7)

@@ -1,6 +1,6 @@
 """The audit's numbers: returns by channel, learned beside ideal, and what is known beside what could be.
 
-All in nats and, but for the last, over the judged policy's own episodes:
+All in nats and, but for the last, over the audited policy's own episodes:
 
     return        sum over an episode of what a channel paid: learned, attainable or ideal (`audit.episodes`)
     bias          learned return less attainable return, on the same episodes
@@ -91,7 +91,7 @@ class Audit:
 
 
 def summarise(
-    judged: AuditedEpisode,
+    audited: AuditedEpisode,
     seekers: Mapping[str, AuditedEpisode],
     *,
     reward: str,
@@ -100,16 +100,16 @@ def summarise(
     kinds: Mapping[str, str],
     are_walls_whole: bool = False,
 ) -> Audit:
-    """The audit of judged episodes [minds, episodes, S, ...]; `kinds` has each object's, in the channels' order."""
+    """The audit of audited episodes [minds, episodes, S, ...]; `kinds` has each object's, in the channels' order."""
     names = ["all", *channels]
     all_kinds = ["all", *(kinds.get(name, "walls") for name in channels)]
     is_noise = np.array([kinds.get(name) in NOISE for name in channels])
-    ideal, best_t = _per_unit(_with_total(judged.ideal).sum(axis=2)), _with_total(judged.attainable)
+    ideal, best_t = _per_unit(_with_total(audited.ideal).sum(axis=2)), _with_total(audited.attainable)
     best = _per_unit(best_t.sum(axis=2))
     columns: dict[str, list[Any]] = {"ideal": estimates(ideal), "attainable": estimates(best)}
     noise_share = None
-    if judged.learned is not None:
-        learned_t = _with_total(judged.learned)
+    if audited.learned is not None:
+        learned_t = _with_total(audited.learned)
         learned = _per_unit(learned_t.sum(axis=2))
         columns |= {
             "learned": estimates(learned),
@@ -128,7 +128,7 @@ def summarise(
         pay=tuple(Pay(*row) for row in rows),
         noise_share=noise_share,
         ideal_noise_share=_noise_share(ideal, is_noise),
-        known=_known(judged, kinds),
+        known=_known(audited, kinds),
         offers=_offers(seekers, gamma, channels, kinds),
     )
 
@@ -173,13 +173,13 @@ def _noise_share(returns: np.ndarray, is_noise: np.ndarray) -> Estimate | None:
     return _shares(np.stack([total, noise], axis=1))[1]
 
 
-def _known(judged: AuditedEpisode, kinds: Mapping[str, str]) -> tuple[Known, ...]:
-    floor = _per_unit(judged.floor.mean(axis=2))
-    columns: list[Sequence[Any]] = [estimates(_per_unit(judged.is_visible.sum(axis=2))), estimates(floor)]
-    if judged.probe_loss is None:
+def _known(audited: AuditedEpisode, kinds: Mapping[str, str]) -> tuple[Known, ...]:
+    floor = _per_unit(audited.floor.mean(axis=2))
+    columns: list[Sequence[Any]] = [estimates(_per_unit(audited.is_visible.sum(axis=2))), estimates(floor)]
+    if audited.probe_loss is None:
         columns += [[None] * len(kinds)] * 2
     else:
-        loss = _per_unit(judged.probe_loss.mean(axis=2))
+        loss = _per_unit(audited.probe_loss.mean(axis=2))
         columns += [estimates(loss), estimates(loss - floor)]
     return tuple(Known(*row) for row in zip(kinds, kinds.values(), *columns, strict=True))
 

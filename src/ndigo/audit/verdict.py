@@ -22,7 +22,7 @@ def _reward(audit: Audit) -> list[str]:
     if total.learned is None:
         return [f"By definition {reward} pays {nats(total.ideal.mean)} per episode on these episodes."]
     step = "" if total.correlation is None else f" (step by step the two correlate {total.correlation.mean:.2f})"
-    told = [
+    sentences = [
         f"The model pays {nats(total.learned.mean)} per episode, a perfect model with the same likelihood would pay "
         f"{nats(total.attainable.mean)}{step}, and by definition, of whole frames, {reward} pays "
         f"{nats(total.ideal.mean)}."
@@ -30,7 +30,7 @@ def _reward(audit: Audit) -> list[str]:
     excess = total.attainable.mean - total.ideal.mean
     if excess > max(LARGE, 0.2 * total.attainable.mean):
         parts, each = ("the channels", "channel that tells it") if audit.are_walls_whole else WALL_CELLS
-        told.append(
+        sentences.append(
             f"So even a perfect model would pay {excess:.1f} nats too much: the likelihood takes {parts} "
             f"for independent, and when an object holds the agent up, that one piece of news is paid for every {each}."
         )
@@ -39,10 +39,10 @@ def _reward(audit: Audit) -> list[str]:
         name = "the walls" if line.kind == "walls" else line.name
         more = "more" if bias.mean > 0 else "less"
         sure = ", though its interval holds zero" if bias.low <= 0 <= bias.high else ""
-        told.append(f"For {name} the model pays {abs(bias.mean):.1f} nats {more} than the perfect one{sure}.")
+        sentences.append(f"For {name} the model pays {abs(bias.mean):.1f} nats {more} than the perfect one{sure}.")
     if not errors:
-        told.append("The model's own error is under half a nat per episode in every channel.")
-    return told
+        sentences.append("The model's own error is under half a nat per episode in every channel.")
+    return sentences
 
 
 def _noise(audit: Audit) -> list[str]:
@@ -55,34 +55,34 @@ def _noise(audit: Audit) -> list[str]:
 
 
 def _knowledge(known: tuple[Known, ...]) -> list[str]:
-    told = []
+    sentences = []
     for line in known:
         if line.kind == "white_noise":
             continue
         floor = f"{line.floor.mean:.2f}"
         if line.lost is None or line.probe_loss is None:
-            told.append(f"What was seen leaves {floor} nats per step open about {line.name}.")
+            sentences.append(f"What was seen leaves {floor} nats per step open about {line.name}.")
         elif line.visits.mean < 1:
-            told.append(f"It hardly ever sees {line.name}, so there is little to know of it.")
+            sentences.append(f"It hardly ever sees {line.name}, so there is little to know of it.")
         else:
-            told.append(
+            sentences.append(
                 f"Of the place of {line.name} the probe reads {line.probe_loss.mean:.2f} nats per step short of "
                 f"certain, where {floor} is the least that its frames allow: {line.lost.mean:.2f} were seen and are "
                 "not known."
             )
-    return told
+    return sentences
 
 
 def _choice(audit: Audit) -> list[str]:
     """Which object the definition would have an agent seek, and which the predictors: Experiment 4's question."""
-    told = []
+    sentences = []
     wanted = [offer for offer in audit.offers if offer.kind not in NOISE]
     for noise in (offer for offer in audit.offers if offer.kind == "brownian" and wanted):
         best = max(wanted, key=lambda offer: offer.ideal.mean)
         worth = "; ".join(f"{offer.name} is worth {_worth(offer, audit.known)}" for offer in (noise, best))
-        told.append(f"To one that seeks it, {worth} (discounted by {audit.gamma:g} per step).")
-        told.append(_who_decides(noise, best, audit))
-    return told
+        sentences.append(f"To one that seeks it, {worth} (discounted by {audit.gamma:g} per step).")
+        sentences.append(_who_decides(noise, best, audit))
+    return sentences
 
 
 def _who_decides(noise: Offer, other: Offer, audit: Audit) -> str:

@@ -59,10 +59,10 @@ def timed(call: Callable[[], Any], repeats: int) -> Time:
         began = time.perf_counter()
         jax.block_until_ready(call())
         seconds.append(time.perf_counter() - began)
-    return spread(seconds)
+    return quartiles(seconds)
 
 
-def spread(seconds: list[float]) -> Time:
+def quartiles(seconds: list[float]) -> Time:
     low, median, high = np.percentile(seconds, [25, 50, 75])
     return Time(1e3 * float(median), 1e3 * float(low), 1e3 * float(high))
 
@@ -81,7 +81,7 @@ def measure(config: Config, world: World, reward: IntrinsicReward, repeats: int)
 
     compile_s, once = iterations(1), iterations(1)
     count = max(1, min(config.rounds_per_chunk, int(1 / once)))  # within a second
-    whole = spread([iterations(count) / count for _ in range(repeats)])
+    whole = quartiles([iterations(count) / count for _ in range(repeats)])
     share = Time(*(ms / config.updates_per_round for ms in dataclasses.astuple(whole)))
     parts = {"iteration": whole, "learner step, its share": share}
     calls = _calls(config, reward, trainer, state)

@@ -18,7 +18,7 @@ from rich.text import Text
 from ndigo.agent import random_walker
 from ndigo.agents.agent import Params
 from ndigo.api import load_trained
-from ndigo.audit.episodes import judge_policy, judge_seekers, refuse_short_sight
+from ndigo.audit.episodes import audit_policy, audit_seekers, refuse_short_sight
 from ndigo.audit.figure import draw_scatter
 from ndigo.audit.numbers import Audit, summarise
 from ndigo.audit.verdict import verdict
@@ -37,7 +37,7 @@ from ndigo.types import Policy
 from ndigo.watching.snapshots import check_figure
 from ndigo.worlds import World
 
-REWARD = "ndigo-4"  # what is judged where an agent's own reward has no ideal
+REWARD = "ndigo-4"  # what is audited where an agent's own reward has no ideal
 SEEKERS = 32  # episodes for each object
 
 
@@ -46,11 +46,11 @@ class Arguments:
     """Compare what an agent's model pays with what a perfect model would pay, object by object."""
 
     path: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN|AGENT|EXPERIMENT")]
-    """A run's folder, an agent's file, or an experiment (exp4), of which no model is judged."""
+    """A run's folder, an agent's file, or an experiment (exp4), of which no model is audited."""
     policy: Literal["agent", "random"] = "agent"
     """Whose episodes: the agent's greedy ones, or a random walker's."""
     reward: str | None = None
-    """Judge this reward; without it the agent's own, or ndigo-4 where that has no ideal."""
+    """Audit this reward; without it the agent's own, or ndigo-4 where that has no ideal."""
     episodes: int = 100
     """Episodes for each seed."""
     seed: int = 0
@@ -70,7 +70,7 @@ def run(args: Arguments) -> None:
         check_figure(args.out)
     trained = None if args.path in EXPERIMENTS else load(args.path, args.trust)
     world = find_experiment(args.path).world if trained is None else trained.world
-    reward = judged_reward(args.reward, trained)
+    reward = audited_reward(args.reward, trained)
     if trained is not None and trained.config.likelihood not in ("categorical", "mixture"):
         raise NdigoError(
             f"{args.path} has likelihood {trained.config.likelihood}: only categorical and mixture can be audited"
@@ -81,10 +81,10 @@ def run(args: Arguments) -> None:
     key_own, key_seek = jax.random.split(jax.random.key(args.seed))
     policy = policy_of(args.policy, world, trained)
     parts = count(1)
-    with working("judging episodes (compiling first)", len(agents or [None]) * (1 + len(world.objects))) as advance:
-        judged = judge_policy(world, reward, policy, agents, key_own, args.episodes, lambda: advance(next(parts)))
+    with working("auditing episodes (compiling first)", len(agents or [None]) * (1 + len(world.objects))) as advance:
+        judged = audit_policy(world, reward, policy, agents, key_own, args.episodes, lambda: advance(next(parts)))
         num_sought = min(SEEKERS, args.episodes)
-        seekers = judge_seekers(world, reward, agents, key_seek, num_sought, lambda: advance(next(parts)))
+        seekers = audit_seekers(world, reward, agents, key_seek, num_sought, lambda: advance(next(parts)))
     assert world.grid is not None
     channels = [channel.name for channel in world.channels]
     audit = summarise(
@@ -126,8 +126,8 @@ def load(path: str, trust: Sequence[str]) -> Trained:
         raise unknown_name("run, agent's file or experiment", path, EXPERIMENTS) from None
 
 
-def judged_reward(name: str | None, trained: Trained | None) -> IntrinsicReward:
-    """The reward to judge: as asked, or the agent's own where a perfect model could be paid it."""
+def audited_reward(name: str | None, trained: Trained | None) -> IntrinsicReward:
+    """The reward to audit: as asked, or the agent's own where a perfect model could be paid it."""
     if name is not None:
         reward = make_reward(name.removeprefix("ideal-"))
         if not reward.reads_table_alone:

@@ -66,13 +66,13 @@ def run(args: Arguments) -> None:
     say(f"{experiment.name}: {experiment.title}. {experiment.question}")
     with working("a random walker (compiling first)"):
         walker = walker_line(args)
-    told: dict[str, Any] = {"experiment": experiment.name, "reward": REWARD, "random walker": walker.as_dict()}
+    numbers: dict[str, Any] = {"experiment": experiment.name, "reward": REWARD, "random walker": walker.as_dict()}
     shipped = args.agents / f"{experiment.name}-{REWARD}.safetensors"
     if shipped.exists():
         began = time.monotonic()
         trained = load_trained(shipped)
         lines = [walker, measure(trained, "shipped", args.episodes, args.seed)]
-        told["shipped"] = lines[1].as_dict()
+        numbers["shipped"] = lines[1].as_dict()
         say(f"{shipped}, {basis(trained, args.episodes)}\n\n{conclusion(lines[1], experiment, 'The shipped agent')}\n")
         console.print(compared_with_paper(lines, experiment, references=False))
         say(f"That took {time.monotonic() - began:.0f} s. Now one is trained here, from scratch.")
@@ -84,16 +84,16 @@ def run(args: Arguments) -> None:
     assert run.outcome is not None
     trained = run.trained()
     lines = [walker, measure(trained, "yours", args.episodes, args.seed)]
-    told |= {"yours": lines[1].as_dict(), "run": str(run.path), "step": run.outcome.step, "ended": run.outcome.why}
-    told["conclusion"] = closing(lines[1], walker, experiment, args.minutes)
-    say(f"{run.path} at step {run.outcome.step:,}, {basis(trained, args.episodes)}\n\n{told['conclusion']}\n")
+    numbers |= {"yours": lines[1].as_dict(), "run": str(run.path), "step": run.outcome.step, "ended": run.outcome.why}
+    numbers["conclusion"] = closing(lines[1], walker, experiment, args.minutes)
+    say(f"{run.path} at step {run.outcome.step:,}, {basis(trained, args.episodes)}\n\n{numbers['conclusion']}\n")
     console.print(compared_with_paper(lines, experiment, references=False))
     (curves,) = draw_curves([RunFolder(run.path)], run.path / "curves", experiment.world.grid)
     say(f"curves: {curves}")
     if run.outcome.why != "finished":
         say(f"to go on: ndigo train --resume {run.path}")
     if args.json:
-        print(json.dumps(told, indent=1))
+        print(json.dumps(numbers, indent=1))
 
 
 def closing(mine: Line, walker: Line, experiment: Experiment, minutes: float) -> str:

@@ -51,8 +51,8 @@ def run(args: Arguments) -> None:
     experiment = experiment_of_run(trained.settings)
     console = plain_console()
     print(fitted(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n"))
-    told = whole_conclusion(line) if line.whole else conclusion(line, experiment)
-    console.print(told, "", sep="\n", highlight=False)
+    text = whole_conclusion(line) if line.whole else conclusion(line, experiment)
+    console.print(text, "", sep="\n", highlight=False)
     for table in (whole_table([line]), channel_table([line])):
         if table is not None:
             console.print(table, "")

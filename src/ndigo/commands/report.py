@@ -88,8 +88,8 @@ def _report_runs(args: Arguments) -> None:
             raise NdigoError(f"run {folder.path} has no evaluation yet: train it further")
         by_world.setdefault(folder.settings()["config"]["world"], []).append(folder)
     if args.json:
-        told = {world: [line.as_dict() for line in _lines(folders)] for world, folders in by_world.items()}
-        print(json.dumps(told, indent=1))
+        numbers = {world: [line.as_dict() for line in _lines(folders)] for world, folders in by_world.items()}
+        print(json.dumps(numbers, indent=1))
         return
     out = args.out or args.runs[0]
     make_folder(out)
@@ -111,7 +111,7 @@ def _report_runs(args: Arguments) -> None:
         name = "curves" if len(by_world) == 1 else f"curves-{file_name(world)}"
         with working("drawing curves"):
             drawn = draw_curves(folders, out / name, grids[world], args.formats)
-        print(f"curves: {_told(drawn)}")
+        print(f"curves: {_listed(drawn)}")
         printed = (lambda *_: "") if experiment is None else experiment.printed.text
         sheets += [sheet_of(_title(world), lines, printed), *whole_sheet(_title(world), lines)]
     if args.html is not None:
@@ -124,7 +124,7 @@ def _report_runs(args: Arguments) -> None:
 
 
 def _lines(folders: Sequence[RunFolder], say: Callable[[str], None] = lambda text: None) -> list[Line]:
-    """One per run, told as they are made."""
+    """One per run, shown as they are made."""
     rewards = [folder.settings()["reward"] for folder in folders]
     lines = []
     for folder, reward in zip(folders, rewards, strict=True):
@@ -201,13 +201,13 @@ def _draw(out: Path, rows: Rows, formats: Sequence[str]) -> list[tuple[str, str]
     with working("drawing", 1 + sum(1 + experiment.tracks for experiment in EXPERIMENTS.values())) as advance:
         for done, (name, caption, figure) in enumerate(_figures(rows, found), 1):
             if figure is not None:
-                print(f"{caption}: {_told(save_figure(figure, out / name, formats))}")
+                print(f"{caption}: {_listed(save_figure(figure, out / name, formats))}")
                 figures.append((caption, as_svg(figure)))
             advance(done)
     return figures
 
 
-def _told(paths: Sequence[Path]) -> str:
+def _listed(paths: Sequence[Path]) -> str:
     """`runs/paper/scores.png, .pdf, .svg`."""
     return ", ".join([str(paths[0]), *(path.suffix for path in paths[1:])])
 
@@ -236,9 +236,9 @@ def _write_page(
     from ndigo.viewer.page import fragment, shared_code  # with what it needs of the extra `viewer`
 
     recorded: dict[str, list[Episodes]] = {}
-    every = [(heading, agent, label) for heading, agents in sources.items() for agent, label in agents]
-    with working("recording an episode of each agent", len(every)) as advance:
-        for done, (heading, agent, label) in enumerate(every, 1):
+    pictured = [(heading, agent, label) for heading, agents in sources.items() for agent, label in agents]
+    with working("recording an episode of each agent", len(pictured)) as advance:
+        for done, (heading, agent, label) in enumerate(pictured, 1):
             try:
                 shown = load_trained(agent, trust=trust).agent(0, label)
                 recorded.setdefault(heading, []).append(record_numbered(shown, 0, 0, 1))

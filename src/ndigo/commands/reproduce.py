@@ -115,8 +115,8 @@ def run(args: Arguments) -> int:
         made = resume(_begun(job).path, minutes=minutes)
         assert made.outcome is not None
         if made.outcome.why != "finished":
-            told = f"paused at step {made.outcome.step:,}, saved in {made.path}; the same command goes on from there"
-            print(fitted(told))
+            line = f"paused at step {made.outcome.step:,}, saved in {made.path}; the same command goes on from there"
+            print(fitted(line))
             return 0 if made.outcome.why == "time" else 128 + signal.Signals[made.outcome.why]
         _close(job, made, args.rows, shipped)
     return 0
@@ -265,8 +265,8 @@ def _list(args: Arguments, states: Sequence[dict[str, Any]]) -> None:
         size = sum(path.stat().st_size for path in args.rows.rglob("*") if path.is_file())
         print(f"{num_done} of {len(states)} rows done, {size / 1e6:.1f} MB in {args.rows}")
     else:
-        told = f"no row is done: there is no folder {args.rows} here (a checkout has one; --rows names another)"
-        print(fitted(told))
+        line = f"no row is done: there is no folder {args.rows} here (a checkout has one; --rows names another)"
+        print(fitted(line))
     print(f"the recipe: preset {plan.RECIPE}, {config.seeds} seeds, {config.learner_steps:,} learner steps")
     table = Table("row", "state", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("minutes", justify="right")

@@ -18,7 +18,7 @@ from rich.table import Table
 from ndigo.errors import NdigoError, StoppedNow
 from ndigo.scale.engine import Asked, Work, find_engine
 from ndigo.scale.status import STATES, Seen, look
-from ndigo.scale.sweep import Row, read_sweep, refuse_other_settings
+from ndigo.scale.sweep import SweepRow, read_sweep, refuse_other_settings
 from ndigo.scale.takes import check_takes
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
@@ -90,7 +90,7 @@ def _file(args: Arguments) -> Path:
     raise NdigoError("name one file: ndigo sweep FILE.toml trains it, ndigo sweep status FILE.toml looks at it")
 
 
-def _check(rows: Sequence[Row], trust: Collection[str]) -> None:
+def _check(rows: Sequence[SweepRow], trust: Collection[str]) -> None:
     """What no row could train is an error before any does. The GPUs are the rows', so JAX here keeps to the CPU."""
     import jax
 
@@ -104,7 +104,7 @@ def _check(rows: Sequence[Row], trust: Collection[str]) -> None:
         refuse_other_settings(row)
 
 
-def _follow(work: Work, rows: Sequence[Row], again: str) -> int:
+def _follow(work: Work, rows: Sequence[SweepRow], again: str) -> int:
     """Tells of every row that ends, until all have or a signal comes."""
     ended: dict[str, Seen] = {}
     is_stopping = False
@@ -132,12 +132,12 @@ def _follow(work: Work, rows: Sequence[Row], again: str) -> int:
     return 0 if all(now.state == "done" for now in seen) else 1
 
 
-def _tell_ended(rows: Sequence[Row], ended: dict[str, Seen]) -> None:
+def _tell_ended(rows: Sequence[SweepRow], ended: dict[str, Seen]) -> None:
     for row in rows:
         if row.name not in ended and (now := look(row)).state in ("done", "failed"):
             ended[row.name] = now
-            told = f"failed: {now.why}" if now.state == "failed" else f"done at step {now.step:,}"
-            print(f"[{len(ended)}/{len(rows)}] {row.name}: {told}", flush=True)
+            outcome = f"failed: {now.why}" if now.state == "failed" else f"done at step {now.step:,}"
+            print(f"[{len(ended)}/{len(rows)}] {row.name}: {outcome}", flush=True)
 
 
 def _pause(seconds: float, signals: StopSignals) -> None:
@@ -150,11 +150,11 @@ def _pause(seconds: float, signals: StopSignals) -> None:
 def _summary(seen: Sequence[Seen]) -> str:
     """`5 rows: 2 done, 1 running, 2 waiting`."""
     counts = Counter(now.state for now in seen)
-    told = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
-    return f"{len(seen)} row{'s' * (len(seen) != 1)}: {told}"
+    states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    return f"{len(seen)} row{'s' * (len(seen) != 1)}: {states}"
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[SweepRow]) -> Table:
     table = Table("row", "state", box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("step", "for", "steps per s", "left"):
         table.add_column(heading, justify="right")

@@ -39,6 +39,7 @@ from ndigo.scale.vary import runs_in, varied
 from ndigo.storage.run_folder import RunFolder
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust
+from ndigo.terminal.words import value_in
 from ndigo.terminal.working import working
 from ndigo.training.cost import num_bytes
 from ndigo.training.run import go_on_with
@@ -140,7 +141,7 @@ def defaults(words: Sequence[str]) -> Arguments:
     To ask JAX what it finds here ends the time in which a process can join others.
     """
     _join_others(words)
-    name, file = _named(words, "--preset"), _named(words, "--config")
+    name, file = value_in(words, "--preset"), value_in(words, "--config")
     if name is not None and name not in PRESETS:
         raise unknown_name("preset", name, PRESETS)
     if file is None:
@@ -157,29 +158,18 @@ def defaults(words: Sequence[str]) -> Arguments:
 
 
 def _join_others(words: Sequence[str]) -> None:
-    coordinator, *numbers = (_named(words, option) for option in ("--coordinator", "--processes", "--process"))
-    is_told = coordinator is not None or numbers != [None, None]
-    if (not is_told and "--distributed" not in words) or {"-h", "--help", "--help-all"} & {*words}:
+    coordinator, *numbers = (value_in(words, option) for option in ("--coordinator", "--processes", "--process"))
+    is_named = coordinator is not None or numbers != [None, None]
+    if (not is_named and "--distributed" not in words) or {"-h", "--help", "--help-all"} & {*words}:
         return
-    if is_told and "--distributed" in words:
+    if is_named and "--distributed" in words:
         raise NdigoError("--distributed asks the scheduler, --coordinator tells: leave out one of the two")
     for option, number in zip(("--processes", "--process"), numbers, strict=True):
         if number is not None and not number.isdecimal():
             raise NdigoError(f"{option} {number}: must be a whole number")
-    if _named(words, "--out") is None and _named(words, "--resume") is None:
+    if value_in(words, "--out") is None and value_in(words, "--resume") is None:
         raise NdigoError("several processes train one run in one folder: name it with --out, or --resume")
     join(coordinator, *(None if number is None else int(number) for number in numbers))
-
-
-def _named(words: Sequence[str], option: str) -> str | None:
-    """What the words say to an option, before they are read; of two, the last counts."""
-    named = None
-    for i, word in enumerate(words):
-        if word == option:
-            named = next(iter(words[i + 1 :]), "")
-        elif word.startswith(f"{option}="):
-            named = word.removeprefix(f"{option}=")
-    return named
 
 
 def run(args: Arguments) -> int:
@@ -272,12 +262,12 @@ def _closing(runs: Sequence[Run]) -> int:
     assert outcome is not None
     path = runs[0].path if len(runs) == 1 else f"{runs[0].path.parent}/*"
     again = go_on_with(*((RunFolder(run.path), run.config) for run in runs))
-    told = f"stopped at step {outcome.step:,} ({'its minutes are over' if outcome.why == 'time' else outcome.why}) and "
-    told = f"{told}saved; continue with {again}"
+    line = f"stopped at step {outcome.step:,} ({'its minutes are over' if outcome.why == 'time' else outcome.why}) and "
+    line = f"{line}saved; continue with {again}"
     if outcome.why == "finished":
-        told = f"finished at step {outcome.step:,}; see ndigo report {path}"
+        line = f"finished at step {outcome.step:,}; see ndigo report {path}"
     if is_first():
-        print(fitted(told))
+        print(fitted(line))
     return 0 if outcome.why in ("finished", "time") else 128 + signal.Signals[outcome.why]
 
 

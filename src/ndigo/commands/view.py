@@ -40,7 +40,7 @@ CHECKOUTS = (Path(), Path(ndigo.__file__).parents[2])  # where our agents may li
 class Arguments:
     """Watch agents on a local page: the world as it is, and as they believe it to be."""
 
-    paths: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN|AGENT ...")]
+    paths: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN|AGENT ...")] = ()
     """Runs, agents' files, or a folder of them to choose from; recordings (episodes.npz) are played as they are.
     Without any, the agents of this checkout: NDIGO beside prediction error."""
     experiment: str | None = None

@@ -49,8 +49,8 @@ def run(args: Arguments) -> None:
     within("--seed", args.seed, 0, 2**32 - 1)
     experiments = [find_experiment(name) for name in args.experiments or EXPERIMENTS]
     if args.json:
-        told = {experiment.name: _numbers(experiment, args) for experiment in experiments}
-        print(json.dumps({"episodes": args.episodes, "seed": args.seed, "random walker": told}, indent=1))
+        numbers = {experiment.name: _numbers(experiment, args) for experiment in experiments}
+        print(json.dumps({"episodes": args.episodes, "seed": args.seed, "random walker": numbers}, indent=1))
         return
     console = plain_console()
     tables: dict[tuple[str, ...], Table] = {}
@@ -60,8 +60,8 @@ def run(args: Arguments) -> None:
         metrics = tuple(experiment.printed.tables) or UNPRINTED  # the paper's columns: they differ in Experiment 5
         table = tables.setdefault(metrics, _empty_table(metrics))
         _add_rows(table, experiment, metrics, count_visits(experiment, key_count, args.episodes))
-    told = f"Random walker, {args.episodes} episodes per world: mean ± standard error, and the paper's Random row"
-    print(fitted(told))
+    caption = f"Random walker, {args.episodes} episodes per world: mean ± standard error, and the paper's Random row"
+    print(fitted(caption))
     console.print(*tables.values())
 
 

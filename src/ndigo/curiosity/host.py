@@ -123,7 +123,7 @@ class Curiosity:
         return self._finite(r)
 
     def learn(self) -> Numbers | None:
-        """Learns from all that was paid since the last time; what the updates told, None where nothing was paid."""
+        """Learns from all that was paid since the last time; the updates' numbers, None where nothing was paid."""
         if not self._pending:
             return None
         next_key, key = jax.random.split(self._key)

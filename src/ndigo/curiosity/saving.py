@@ -36,7 +36,7 @@ def settings(pure: PureCuriosity, num_envs: int, scale: str | None, gamma: float
     """What a save and the object it is loaded into must agree in."""
     return {
         "reward": pure.reward.name,
-        "frame": told(pure.frame),
+        "frame": in_words(pure.frame),
         "num_actions": pure.num_actions,
         "num_envs": num_envs,
         "scale": scale or "nats",
@@ -45,7 +45,7 @@ def settings(pure: PureCuriosity, num_envs: int, scale: str | None, gamma: float
     }
 
 
-def told(frame: Frame) -> str:
+def in_words(frame: Frame) -> str:
     """A frame in words, with a digest of all that it is."""
     shapes = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(frame.spec))
     return f"{type(frame).__name__.lower()} {shapes} ({hashlib.sha256(repr(frame).encode()).hexdigest()[:8]})"

@@ -34,7 +34,7 @@ def scaled(
     returns = gamma * scaling.returns + r
     n, total = len(r), scaling.count + len(r)
     off = returns.mean() - scaling.mean
-    spread = scaling.variance * scaling.count + returns.var() * n + off**2 * scaling.count * n / total
-    variance = spread / total
+    squares = scaling.variance * scaling.count + returns.var() * n + off**2 * scaling.count * n / total
+    variance = squares / total
     after = Scaling(jnp.where(is_first, 0.0, returns), scaling.mean + off * n / total, variance, total)
     return after, r / jnp.sqrt(variance + LEAST_VARIANCE)

@@ -3,8 +3,8 @@
     seeds   the seeds of a run, dealt out in order; devices along this axis never speak to each other
     data    equal parts of each seed (see `parts`); one all-reduce per update
 
-Functions are written for one device and its seeds. `spread` has every device of the mesh run them on its own, so that
-a device computes what it would compute alone.
+Functions are written for one device and its seeds. `over_devices` has every device of the mesh run them on its own,
+so that a device computes what it would compute alone.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def parts_of(mesh: Mesh | None) -> Parts:
     return ALONE if mesh is None else Parts(mesh.shape[DATA])
 
 
-def spread(mesh: Mesh | None, function: Callable[..., Any], takes: Any, gives: Any) -> Callable[..., Any]:
+def over_devices(mesh: Mesh | None, function: Callable[..., Any], takes: Any, gives: Any) -> Callable[..., Any]:
     """The function on each device's share of its arguments; without a mesh, the function itself."""
     if mesh is None:
         return function
@@ -64,7 +64,7 @@ def connect(mesh: Mesh | None) -> None:
     sizes = tuple(mesh.shape[axis] for axis in AXES)
     there = NamedSharding(mesh, BY_ACTOR)
     ones = jax.make_array_from_callback(sizes, there, lambda index: np.ones(sizes, np.float32)[index])
-    jax.block_until_ready(jax.jit(spread(mesh, speak, BY_ACTOR, P()))(ones))
+    jax.block_until_ready(jax.jit(over_devices(mesh, speak, BY_ACTOR, P()))(ones))
 
 
 def choose_mesh(text: str | None, config: Config, lanes: int | None = None) -> Mesh | None:

@@ -17,8 +17,8 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from ndigo.agent import Rows
-from ndigo.devices.mesh import BY_ACTOR, BY_BLOCK, BY_SEED, parts_of, spread
+from ndigo.agent import Ring
+from ndigo.devices.mesh import BY_ACTOR, BY_BLOCK, BY_SEED, over_devices, parts_of
 from ndigo.storage.checkpoint import named_arrays, named_leaves
 from ndigo.storage.parts import Share, piece_key
 
@@ -39,23 +39,23 @@ class Placed:
     @property
     def rows(self) -> Any:
         """Where the replay lies."""
-        return Rows(windows=BY_BLOCK, num_added=BY_SEED) if self.is_split else BY_SEED  # type: ignore[arg-type]
+        return Ring(windows=BY_BLOCK, num_added=BY_SEED) if self.is_split else BY_SEED  # type: ignore[arg-type]
 
     def __call__(self, function: Callable[..., Any], takes: Any, gives: Any) -> Callable[..., Any]:
-        """`spread` of a function of one device, which is handed its part of the replay as a ring of its own."""
+        """`over_devices` of a function of one device, which is handed its part of the replay as a ring of its own."""
 
         def on_device(*args: Any) -> Any:
             return _with_rows(self._as_blocks, function(*_with_rows(self._as_ring, args)))
 
-        return spread(self.mesh, on_device if self.is_split else function, takes, gives)
+        return over_devices(self.mesh, on_device if self.is_split else function, takes, gives)
 
-    def _as_ring(self, rows: Rows) -> Rows:
-        windows = jax.tree.map(lambda x: lax.collapse(x, 1, 3), rows.windows)
-        return Rows(windows=windows, num_added=rows.num_added // parts_of(self.mesh).num)
+    def _as_ring(self, ring: Ring) -> Ring:
+        windows = jax.tree.map(lambda x: lax.collapse(x, 1, 3), ring.windows)
+        return Ring(windows=windows, num_added=ring.num_added // parts_of(self.mesh).num)
 
-    def _as_blocks(self, rows: Rows) -> Rows:
-        windows = jax.tree.map(lambda x: x.reshape(in_blocks(x.shape, self.block)), rows.windows)
-        return Rows(windows=windows, num_added=rows.num_added * parts_of(self.mesh).num)
+    def _as_blocks(self, ring: Ring) -> Ring:
+        windows = jax.tree.map(lambda x: x.reshape(in_blocks(x.shape, self.block)), ring.windows)
+        return Ring(windows=windows, num_added=ring.num_added * parts_of(self.mesh).num)
 
     def to_save(self, state: Any) -> dict[str, np.ndarray] | Share:
         """Copies of the state's arrays as they are saved; of several processes, what this one's devices hold."""
@@ -101,5 +101,5 @@ def in_blocks(shape: tuple[int, ...], block: int) -> tuple[int, ...]:
     return (shape[0], shape[1] // block, block, *shape[2:])
 
 
-def _with_rows(change: Callable[[Rows], Rows], tree: Any) -> Any:
-    return jax.tree.map(lambda x: change(x) if isinstance(x, Rows) else x, tree, is_leaf=lambda x: isinstance(x, Rows))
+def _with_rows(change: Callable[[Ring], Ring], tree: Any) -> Any:
+    return jax.tree.map(lambda x: change(x) if isinstance(x, Ring) else x, tree, is_leaf=lambda x: isinstance(x, Ring))

@@ -21,14 +21,14 @@ from jax.experimental import multihost_utils
 from ndigo.errors import FailedError, NdigoError, first_line
 
 REASONS = ("", "time", "finished", *(s.name for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
-# Says what it is told, unless the last word is that all went well.
+# Says what it reads, unless the last word is that all went well.
 LAST_WORD = "import sys; text = sys.stdin.read(); sys.stderr.write('' if text.endswith('over') else text)"
 
 
 def join(coordinator: str | None, processes: int | None, process: int | None) -> None:
     """Makes this process one of a run's, before JAX looks for devices; without words, the scheduler's variables say."""
-    told = [coordinator, processes, process]
-    if any(word is not None for word in told) and None in told:
+    named = [coordinator, processes, process]
+    if any(word is not None for word in named) and None in named:
         raise NdigoError("--coordinator HOST:PORT, --processes N and --process I belong together")
     if processes is not None and process is not None and not 0 <= process < processes <= 100_000:
         raise NdigoError(f"--process {process}: must be from 0 to {processes - 1}, below --processes {processes}")
@@ -53,15 +53,15 @@ def wait_for_all(name: str) -> None:
 
 
 def agree(why: str) -> str:
-    """The first process' reason to stop that has one, told to all; "" where none has."""
+    """The first process' reason to stop that has one, known to all; "" where none has."""
     if jax.process_count() == 1:
         return why
-    told = multihost_utils.process_allgather(np.int32(REASONS.index(why)))
-    return next((REASONS[int(code)] for code in np.ravel(told) if code), "")
+    codes = multihost_utils.process_allgather(np.int32(REASONS.index(why)))
+    return next((REASONS[int(code)] for code in np.ravel(codes) if code), "")
 
 
 def of_first(number: int) -> int:
-    """The first process' number, told to all."""
+    """The first process' number, known to all."""
     if jax.process_count() == 1:
         return number
     return int(np.ravel(multihost_utils.process_allgather(np.int32(number)))[0])

@@ -21,8 +21,8 @@ NOWHERE = np.uint32(2**32 - 1)
 
 def place_of(world: World, state: Any) -> UInt32[Array, ""]:
     """The hash of where a state is."""
-    told = world.frame.pack(world.observe(state)) if world.place is None else world.place(state)
-    return hash_of(told)
+    where = world.frame.pack(world.observe(state)) if world.place is None else world.place(state)
+    return hash_of(where)
 
 
 def hash_of(tree: Any) -> UInt32[Array, ""]:

@@ -1,4 +1,4 @@
-"""Where the objects truly are, as the probe is told."""
+"""Where the objects truly are, for the probe alone to learn from."""
 
 from __future__ import annotations
 

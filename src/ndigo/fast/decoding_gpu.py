@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int
 from ndigo.fast.pallas import call_kernel, dot, wait
 from ndigo.frames.bits import BitsLikelihood, Target
 
-ROWS = 64  # beliefs in one program; with 4 warps the shape that Hopper's matrix units take
+BELIEFS = 64  # beliefs in one program; with 4 warps the shape that Hopper's matrix units take
 HIDDEN_COLUMNS = 64  # of a tile of the decoder's hidden layer
 WIDTH = 32  # logits of a channel, the rest empty
 
@@ -40,7 +40,7 @@ def decode(
     """
     N, D = h_n.shape
     F, C = hidden[0].shape[1], code_n.shape[1]
-    low, num_programs = h_n.dtype, N // ROWS
+    low, num_programs = h_n.dtype, N // BELIEFS
     is_one_hot, tiles_c = sorted(likelihood.is_one_hot), channel_tiles(likelihood)
     num_logits = WIDTH * sum(map(len, tiles_c))
 
@@ -56,7 +56,7 @@ def decode(
             hidden_ref[:, tile] = hidden
             return tuple(sum_ + dot(hidden, v_ref[tile, out]) for sum_, out in zip(logits, tiles, strict=True))
 
-        zeros = tuple(jnp.zeros((ROWS, WIDTH), jnp.float32) for _ in tiles)
+        zeros = tuple(jnp.zeros((BELIEFS, WIDTH), jnp.float32) for _ in tiles)
         logits = lax.fori_loop(0, F // HIDDEN_COLUMNS, up, zeros)
         logits = [part + v_bias_ref[:, out].astype(jnp.float32) for part, out in zip(logits, tiles, strict=True)]
         dlogits = []
@@ -72,7 +72,7 @@ def decode(
 
         def down(i, dh):
             tile = pl.ds(i * HIDDEN_COLUMNS, HIDDEN_COLUMNS)
-            d = jnp.zeros((ROWS, HIDDEN_COLUMNS), jnp.float32)
+            d = jnp.zeros((BELIEFS, HIDDEN_COLUMNS), jnp.float32)
             for part, out in zip(dlogits, tiles, strict=True):
                 d = d + dot(part.astype(low), v_back_ref[out, tile])
             d = jnp.where(hidden_ref[:, tile] > 0, d, 0)
@@ -80,13 +80,13 @@ def decode(
             dhidden_ref[:, tile] = d.astype(low)
             return dh + dot(d.astype(low), w_back_ref[tile, :])
 
-        dh = lax.fori_loop(0, F // HIDDEN_COLUMNS, down, jnp.zeros((ROWS, D), jnp.float32))
+        dh = lax.fori_loop(0, F // HIDDEN_COLUMNS, down, jnp.zeros((BELIEFS, D), jnp.float32))
         dh_ref[...] = dh.astype(low)
 
     whole = (hidden[0], hidden[1][None], output[0], output[1][None], hidden[0].T, output[0].T)
     return call_kernel(
         kernel,
-        rows=ROWS,
+        rows=BELIEFS,
         inputs=[*((x, True) for x in (h_n, code_n, weight_n)), *((x, False) for x in whole)],
         outputs=[
             ((N, C), jnp.float32),

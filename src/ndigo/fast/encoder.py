@@ -57,11 +57,11 @@ class DenseEncoder(eqx.Module):
 
 def dense(encoder: Encoder) -> DenseEncoder:
     """The encoder as dense layers; a loop makes them before its first step."""
-    conv1, conv2 = (_with_bias(*spread(layer), passes_on=True) for layer in (encoder.conv1, encoder.conv2))
+    conv1, conv2 = (_with_bias(*as_dense(layer), passes_on=True) for layer in (encoder.conv1, encoder.conv2))
     return DenseEncoder((conv1, conv2, _with_bias(encoder.dense.weight, encoder.dense.bias)))
 
 
-def spread(layer: Convolution) -> tuple[Float[Array, "H*W*C P*F"], Float[Array, " P*F"]]:
+def as_dense(layer: Convolution) -> tuple[Float[Array, "H*W*C P*F"], Float[Array, " P*F"]]:
     """The kernel over all positions: weight and bias of a dense layer."""
     taps = jnp.asarray(tap_table(layer.size, layer.stride), layer.weight.dtype)
     weight = jnp.einsum("xpd,dcf->xcpf", taps, layer.weight.reshape(9, -1, layer.weight.shape[-1]))
@@ -73,12 +73,12 @@ def tap_table(size: tuple[int, int], stride: int) -> np.ndarray:
     H, W = size
     rows, cols = range(0, H, stride), range(0, W, stride)
     table = np.zeros((H, W, len(rows), len(cols), 9), np.float32)
-    for p, top in enumerate(rows):
-        for q, left in enumerate(cols):
+    for y, top in enumerate(rows):
+        for x, left in enumerate(cols):
             for tap in range(9):
                 i, j = top + tap // 3 - 1, left + tap % 3 - 1
                 if 0 <= i < H and 0 <= j < W:
-                    table[i, j, p, q, tap] = 1
+                    table[i, j, y, x, tap] = 1
     return table.reshape(H * W, len(rows) * len(cols), 9)
 
 

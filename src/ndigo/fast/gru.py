@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float
 from ndigo.fast.pallas import call_kernel, dot, on_gpu, sigmoid, tanh
 from ndigo.networks import by_gate, gates, project
 
-ROWS = 16  # streams in one kernel program: the smallest tile of the matrix units
+STREAMS = 16  # streams in one kernel program: the smallest tile of the matrix units
 STATE_SIZES = (16, 32, 64, 128)
 
 
@@ -85,14 +85,14 @@ def _where_it_suits(
     """By the kernel where there is a GPU for it."""
     if keep_t is not None:
         return scan(x_t, weight, rest, keep_t)
-    is_tiled = x_t.shape[1] % ROWS == 0 and weight.shape[0] in STATE_SIZES
+    is_tiled = x_t.shape[1] % STREAMS == 0 and weight.shape[0] in STATE_SIZES
     fits_on_chip = weight.dtype == jnp.bfloat16  # 128 x 384 numbers of 2 bytes do, of 4 bytes do not
     if not (is_tiled and fits_on_chip):
         return scan(x_t, weight, rest)
     return (kernel if on_gpu() else scan)(x_t, weight, rest)
 
 
-def kept(h: Array, keep: Array | None) -> Array:
+def masked(h: Array, keep: Array | None) -> Array:
     return h if keep is None else h * keep
 
 
@@ -102,7 +102,7 @@ def forward_scan(x_t: Array, weight: Array, h_0: Array, keep_t: Array | None = N
 
     def body(h, step):
         x, keep = step
-        h = kept(h, keep)
+        h = masked(h, keep)
         _, u, n, _ = gates(x, [project(h, w) for w in weights])
         h = u * h + (1 - u) * n
         return h, h
@@ -115,14 +115,14 @@ def forward_keeping_scan(x_t: Array, weight: Array, h_0: Array, keep_t: Array | 
 
     def body(h, step):
         x, keep = step
-        h = kept(h, keep)
+        h = masked(h, keep)
         r, u, n, h_n = gates(by_gate(x), by_gate(project(h, weight)))
         per_n, per_hw = factors(h, r, u, n, h_n)
         h = u * h + (1 - u) * n
         return h, (h, jnp.concatenate(per_hw, axis=-1).astype(low), u.astype(low), per_n.astype(low))
 
     h_t, *residuals = lax.scan(body, h_0, (x_t, keep_t), unroll=_unroll(len(x_t)))[1]
-    return h_t, Residuals(kept(jnp.concatenate([h_0[None], h_t[:-1]]), keep_t).astype(low), *residuals)
+    return h_t, Residuals(masked(jnp.concatenate([h_0[None], h_t[:-1]]), keep_t).astype(low), *residuals)
 
 
 def backward_scan(
@@ -135,7 +135,7 @@ def backward_scan(
         (dh_out, per_hw, u, per_n), keep = step
         dh = dh + dh_out
         dhw = (jnp.concatenate([dh] * 3, axis=-1) * per_hw).astype(low)
-        return kept(dh * u + project(dhw, weight.T), keep), (dhw, (dh * per_n).astype(low))
+        return masked(dh * u + project(dhw, weight.T), keep), (dhw, (dh * per_n).astype(low))
 
     steps = ((dh_t, *residuals[1:]), keep_t)
     dh_0, (dhw, dn) = lax.scan(body, jnp.zeros_like(dh_t[0]), steps, reverse=True, unroll=_unroll(len(dh_t)))
@@ -167,7 +167,7 @@ def _forward_kernel(x_t: Array, weight: Array, h_0: Array, keeps: bool, interpre
 
         def body(t, carry):
             h, (x_r, x_u, x_n) = carry
-            ahead = load(jnp.minimum(t + 1, T - 1))  # on its way from memory while this step is computed
+            coming = load(jnp.minimum(t + 1, T - 1))  # on its way from memory while this step is computed
             half = h.astype(low)
             r = sigmoid(x_r.astype(jnp.float32) + dot(half, w_r), interpret)
             h_n = dot(half, w_n)
@@ -183,14 +183,14 @@ def _forward_kernel(x_t: Array, weight: Array, h_0: Array, keeps: bool, interpre
                 per_n_ref[t] = per_n.astype(low)
             h = n + u * (h - n)
             h_ref[t] = h
-            return h, ahead
+            return h, coming
 
         lax.fori_loop(0, T, body, (h_0_ref[...], load(0)))
 
     like_h = ((T, B, D), low)
     return call_kernel(
         kernel,
-        rows=ROWS,
+        rows=STREAMS,
         inputs=[(x_t, True), (weight, False), (h_0, True)],
         outputs=[((T, B, D), jnp.float32), *([like_h, ((T, B, 3 * D), low), like_h, like_h] if keeps else [])],
         interpret=interpret,
@@ -214,7 +214,7 @@ def backward_kernel(
         def body(i, carry):
             t = T - 1 - i
             dh, (dh_out, u, per_n, *per_hw) = carry
-            ahead = load(jnp.maximum(t - 1, 0))
+            coming = load(jnp.maximum(t - 1, 0))
             dh = dh + dh_out
             d_r, d_u, d_n = ((dh * each).astype(low) for each in per_hw)
             w_r, w_u, w_n = transposed
@@ -223,13 +223,13 @@ def backward_kernel(
             for gate, d, d_x in zip(columns, (d_r, d_u, d_n), (d_r, d_u, (dh * per_n).astype(low)), strict=True):
                 dhw_ref[t, :, gate] = d
                 dx_ref[t, :, gate] = d_x
-            return before, ahead
+            return before, coming
 
-        dh_0_ref[...] = lax.fori_loop(0, T, body, (jnp.zeros((ROWS, D), jnp.float32), load(T - 1)))[0]
+        dh_0_ref[...] = lax.fori_loop(0, T, body, (jnp.zeros((STREAMS, D), jnp.float32), load(T - 1)))[0]
 
     return call_kernel(
         kernel,
-        rows=ROWS,
+        rows=STREAMS,
         inputs=[*((x, True) for x in (dh_t, *residuals[1:])), (weight.T, False)],
         outputs=[((T, B, 3 * D), low), ((T, B, 3 * D), low), ((B, D), jnp.float32)],
         interpret=interpret,

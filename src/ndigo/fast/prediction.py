@@ -29,7 +29,7 @@ from ndigo.model import Predictor, WorldModel, inside, pair_weights
 from ndigo.model.world_model import shifted
 from ndigo.types import Seen, Window
 
-ROWS = 640  # beliefs in a block, at most: enough for two cores to share a product, few enough to stay in the cache
+BLOCK = 640  # beliefs in a block, at most: enough for two cores to share a product, few enough to stay in the cache
 
 
 def predict(model: WorldModel, window: Window) -> tuple[Float[Array, ""], Seen]:
@@ -84,7 +84,7 @@ def joint_loss(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: 
 def _forward(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: Any) -> Any:
     learn = jax.value_and_grad(partial(weighted_loss, likelihood), argnums=(0, 1), has_aux=True)
     on_cpu: Any = partial(open_loop_block, likelihood) if has_columns(likelihood, predictor) else learn
-    size = max(size for size in range(1, ROWS + 1) if len(b_n) % size == 0)
+    size = max(size for size in range(1, BLOCK + 1) if len(b_n) % size == 0)
 
     @sequential_vmap
     def in_blocks(predictor: Predictor, b_n: Array, *rest: Any) -> Any:

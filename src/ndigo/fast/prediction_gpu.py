@@ -21,7 +21,7 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jaxtyping import Array, Float, Int
 
-from ndigo.fast.decoding_gpu import ROWS, WIDTH, codes, decode, in_tiles, tile_columns
+from ndigo.fast.decoding_gpu import BELIEFS, WIDTH, codes, decode, in_tiles, tile_columns
 from ndigo.fast.gru import factors
 from ndigo.fast.pallas import call_kernel, dot, sigmoid, tanh, wait
 from ndigo.frames import Likelihood
@@ -45,7 +45,7 @@ def has_kernels(likelihood: Likelihood, predictor: Predictor, b_n: Array) -> Typ
         and predictor.decoder.hidden.weight.shape[1] in HIDDEN_SIZES
         and len(predictor.from_action) <= TABLE
         and likelihood.num_cells < WIDTH
-        and len(b_n) % ROWS == 0
+        and len(b_n) % BELIEFS == 0
     )
 
 
@@ -110,7 +110,7 @@ def imagine(
     """
     K, N, D = *x_kn.shape[:2], weight.shape[0]
     low = weight.dtype
-    rows = 2 * ROWS if N % (2 * ROWS) == 0 else ROWS
+    rows = 2 * BELIEFS if N % (2 * BELIEFS) == 0 else BELIEFS
     tiles = [pl.ds(start, STATE_COLUMNS) for start in range(0, D, STATE_COLUMNS)]
 
     def kernel(x_ref, table_ref, weight_ref, h_0_ref, h_ref, h_km1_ref, per_hw_ref, u_ref, per_n_ref):
@@ -124,7 +124,7 @@ def imagine(
             for tile, part in zip(tiles, h, strict=True):
                 h_km1_ref[k, :, tile] = part.astype(low)
             wait(interpret)
-            half, x, ahead = h_km1_ref[k], x_ref[k], []
+            half, x, tiles_k = h_km1_ref[k], x_ref[k], []
             for tile, part, (w_r, w_u, w_n), (a_r, a_u, a_n) in zip(tiles, h, w, a, strict=True):
                 r = sigmoid(dot(x, a_r) + dot(half, w_r), interpret)
                 h_n = dot(half, w_n)
@@ -136,8 +136,8 @@ def imagine(
                     per_hw_ref[k, :, of_gate(gate, tile)] = per.astype(low)
                 for ref, x_out in ((h_ref, new), (u_ref, u), (per_n_ref, per_n)):
                     ref[k, :, tile] = x_out.astype(low)
-                ahead.append(new)
-            return tuple(ahead)
+                tiles_k.append(new)
+            return tuple(tiles_k)
 
         lax.fori_loop(0, K, body, tuple(h_0_ref[:, tile] for tile in tiles))
 
@@ -178,7 +178,7 @@ def imagine_back(
 
     return call_kernel(
         kernel,
-        rows=ROWS,
+        rows=BELIEFS,
         inputs=[*((x, True) for x in (dh_kn, per_hw, u_kn, per_n)), (weight, False)],
         outputs=[((K, N, 3 * D), low), ((K, N, D), low), ((N, D), jnp.float32)],
         interpret=interpret,

@@ -85,7 +85,7 @@ def kept(
         flat = jax.jit(lambda *leaves: jax.tree.leaves(function(*jax.tree.unflatten(structure, leaves))))
         try:
             text = export.export(flat, disabled_checks=KERNELS)(*leaves)
-        except Exception:  # what JAX cannot export it may still run; and a mistake in it will be told there
+        except Exception:  # what JAX cannot export it may still run; and a mistake in it shows itself there
             return plain
         _save(path, text)
         return compiled(text)

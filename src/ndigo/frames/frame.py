@@ -120,7 +120,7 @@ def require_counts(what: str, **counts: Any) -> None:
 
 
 def require_names(what: str, names: Sequence[Any]) -> None:
-    """An error where one of the names is no text, or two are the same: pay is told by them."""
+    """An error where one of the names is no text, or two are the same: pay is reported by them."""
     for name in names:
         if not isinstance(name, str):
             raise NdigoError(f"{what}: the name {name!r} is no text")

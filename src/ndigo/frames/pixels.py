@@ -158,9 +158,9 @@ def patches_in(pictures: Any, patch: int, most: int = 256, apart: float = 0.0) -
     """
     found = np.asarray(pictures)
     if found.dtype != np.uint8 or found.ndim < 3 or any(size % patch for size in found.shape[-3:-1]):
-        told = f"{found.dtype}{list(found.shape)}"
+        kind = f"{found.dtype}{list(found.shape)}"
         raise NdigoError(
-            f"patches_in: the pictures are {told}, expected uint8 [..., H, W, C] that patches of {patch} fill"
+            f"patches_in: the pictures are {kind}, expected uint8 [..., H, W, C] that patches of {patch} fill"
         )
     rows = np.asarray(_cut(found, patch)).reshape(-1, patch * patch * found.shape[-1])
     rows = rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])]

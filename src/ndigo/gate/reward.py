@@ -127,25 +127,25 @@ def _window(reward: IntrinsicReward, world: World, T: int, params: Params) -> Wi
         cells=jnp.zeros((T + 1, EPISODES, num_objects), jnp.int32),
         is_first=None if episodes.is_first is None else jnp.asarray(episodes.is_first[:, : T + 1].T),
         task_t=None if world.task_reward is None else jnp.zeros(a_t.shape),
-        r_tc=None if reward.on_episode is None else _judged(reward, world, params.model, episodes)[:T],
+        r_tc=None if reward.on_episode is None else _paid_by_episode(reward, world, params.model, episodes)[:T],
     )
 
 
-def _judged(reward: IntrinsicReward, world: World, model: Any, episodes: Sample) -> Array:
+def _paid_by_episode(reward: IntrinsicReward, world: World, model: Any, episodes: Sample) -> Array:
     """What `on_episode` makes of each episode, [S, B, C]."""
     whose = f"reward {reward.name}: on_episode"
     assert reward.on_episode is not None
     with running(whose):
-        judge = reward.on_episode(world)
-    if not callable(judge):
-        raise NdigoError(f"{whose} returned {type(judge).__name__}, expected a function of (model, a_t, o_t)")
+        pay_episode = reward.on_episode(world)
+    if not callable(pay_episode):
+        raise NdigoError(f"{whose} returned {type(pay_episode).__name__}, expected a function of (model, a_t, o_t)")
     a_t, o_t = jnp.asarray(episodes.a_t, jnp.int32), jax.tree.map(jnp.asarray, episodes.o_t)
-    found = returned(f"{whose}'s function", judge, model, a_t[0], jax.tree.map(lambda x: x[0], o_t))
+    found = returned(f"{whose}'s function", pay_episode, model, a_t[0], jax.tree.map(lambda x: x[0], o_t))
     has_split = getattr(found, "shape", ())[1:] != (1,)
     shape = (a_t.shape[1], len(world.channels) if has_split else 1)
     require_array(f"{whose}'s function", found, shape, "floating", "" if has_split else ", as it has no split")
     with running(f"{whose}'s function"):
-        r_tc = once(jax.vmap(judge, in_axes=(None, 0, 0), out_axes=1))(model, a_t, o_t)
+        r_tc = once(jax.vmap(pay_episode, in_axes=(None, 0, 0), out_axes=1))(model, a_t, o_t)
     if not np.isfinite(r_tc).all():
         raise NdigoError(f"{whose}'s function returned numbers that are not finite")
     return r_tc

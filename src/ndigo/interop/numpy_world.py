@@ -56,9 +56,9 @@ def below(word: int, n: int) -> int:
 
 
 def bounce(o: Mover, word: int, agent: int, is_bumped: bool) -> None:
-    ahead = o.neighbour[o.cell][o.direction]
-    if ahead >= 0 and ahead != agent:
-        o.cell = ahead
+    in_front = o.neighbour[o.cell][o.direction]
+    if in_front >= 0 and in_front != agent:
+        o.cell = in_front
         return
     o.direction ^= 1
     behind = o.neighbour[o.cell][o.direction]

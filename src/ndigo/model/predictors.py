@@ -101,12 +101,14 @@ def init_mlp(key: Array, D: int, A: int, K: int, num_hidden: int, num_outputs: i
     )
 
 
-def init_open_loop(key: Array, D: int, A: int, K: int, num_hidden: int, num_outputs: int) -> Unrolled:
+def init_open_loop(
+    key: Array, D: int, A: int, K: int, num_hidden: int, num_outputs: int, from_belief: Linear | None = None
+) -> Unrolled:
     keys = jax.random.split(key, 3)
     return Unrolled(
         gru=init_gru(keys[0], D),
         from_action=jax.random.normal(keys[1], (A, 3 * D)) * 0.5,
-        from_belief=None,
+        from_belief=from_belief,
         decoder=MLP(keys[2], D, num_hidden, num_outputs),
     )
 
@@ -114,13 +116,8 @@ def init_open_loop(key: Array, D: int, A: int, K: int, num_hidden: int, num_outp
 def init_action_gru(key: Array, D: int, A: int, K: int, num_hidden: int, num_outputs: int) -> Unrolled:
     # Paper: a_{t,k} = GRU(a_{t+k}, a_{t,k-1}). Ours: it reads a_t .. a_{t+k-1}, because a_{t+k} comes after o_{t+k}.
     key_unrolled, key_belief = jax.random.split(key)
-    unrolled = init_open_loop(key_unrolled, D, A, K, num_hidden, num_outputs)
-    return eqx.tree_at(
-        lambda p: p.from_belief,
-        unrolled,
-        Linear(key_belief, D, num_hidden, RELU_GAIN),
-        is_leaf=lambda x: x is None,
-    )
+    from_belief = Linear(key_belief, D, num_hidden, RELU_GAIN)
+    return init_open_loop(key_unrolled, D, A, K, num_hidden, num_outputs, from_belief)
 
 
 PREDICTORS = {"mlp": init_mlp, "action_gru": init_action_gru, "open_loop": init_open_loop}

@@ -56,11 +56,11 @@ def latest(lines: Sequence[Mapping[str, Any]], world: Mapping[str, Any]) -> dict
     found = next((line["evaluation"] for line in reversed(lines) if "evaluation" in line), None)
     if found is None:
         return {}
-    told: dict[str, str] = {}
+    shown: dict[str, str] = {}
     kinds = {"discovery_loss": ("discovery loss (nats)", "objects"), "visits": ("visits (steps in view)", "in_view")}
     for metric, (title, of) in kinds.items():
         mean = np.asarray(found.get(metric, []), float)
         if mean.size:
             pairs = zip(world.get(of, ()), mean.mean(axis=0), strict=False)
-            told[title] = ", ".join(f"{name} {value:.2f}" for name, value in pairs)
-    return told
+            shown[title] = ", ".join(f"{name} {value:.2f}" for name, value in pairs)
+    return shown

@@ -120,11 +120,11 @@ def make_filter(world: World) -> Filter:
 
     def correct(b_t: Belief, o_t: Observation) -> Belief:
         seen = views_of(tables, o_t)
-        kept = [
+        consistent = [
             f * jnp.where(v < len(tables.offsets), m.here(cell_in_view(tables, b_t.agent, v)), 1 - hides[b_t.agent])
             for m, f, v, hides in zip(tables.motions, b_t.objects, seen, map(jnp.asarray, tables.in_view), strict=True)
         ]
-        return Belief(agent=b_t.agent, objects=tuple(f / f.sum() for f in kept))
+        return Belief(agent=b_t.agent, objects=tuple(f / f.sum() for f in consistent))
 
     return Filter(tables=tables, prior=prior, predict=predict, correct=correct)
 

@@ -100,15 +100,14 @@ def _wander(room: np.ndarray, beside: np.ndarray) -> Carry:
 
 def _bounce(room: np.ndarray, beside: np.ndarray) -> Carry:
     """Straight on; reversed within the step where blocked; still, and reversed, where blocked both ways."""
-    ahead = beside  # [d, y, y']
     reverse = np.array([1, 0, 3, 2])
 
     def carry(free: Mass, bumped: Mass, here: Here) -> Mass:
         f = free + bumped
-        # blocked[d, y]: the way d from y is closed.
-        blocked = 1 - jnp.einsum("dyz,...z->...dy", ahead, 1 - here[..., 0, :], precision="highest")
+        # beside[d, y, y'] = 1: d leads from y to y'. blocked[d, y]: the way d from y is closed.
+        blocked = 1 - jnp.einsum("dyz,...z->...dy", beside, 1 - here[..., 0, :], precision="highest")
         turned = (f * blocked)[..., reverse, :]  # by the direction it faces after turning
-        gone = jnp.einsum("...dy,dyz->...dz", f + turned, ahead, precision="highest") * (1 - here)
+        gone = jnp.einsum("...dy,dyz->...dz", f + turned, beside, precision="highest") * (1 - here)
         return gone + turned * blocked
 
     return carry

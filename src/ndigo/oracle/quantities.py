@@ -74,11 +74,11 @@ def ideal_table(filter_: Filter, b_t: Belief, a_t: Int[Array, " T"], o_t: UInt8[
     trajectory has no frame t+k.
     """
     tables, T = filter_.tables, a_t.shape[0]
-    ahead = jnp.arange(T)[:, None] + jnp.arange(K)  # a_{t+k-1} stands at t+k-1, its frame one later
-    is_real = ahead < T
+    at_tk = jnp.arange(T)[:, None] + jnp.arange(K)  # a_{t+k-1} stands at t+k-1, its frame one later
+    is_real = at_tk < T
     seen = jax.vmap(lambda o: views_of(tables, o))(o_t)
-    a = jnp.where(is_real, a_t[jnp.minimum(ahead, T - 1)], 0)
-    later = jnp.minimum(ahead + 1, T)
+    a = jnp.where(is_real, a_t[jnp.minimum(at_tk, T - 1)], 0)
+    later = jnp.minimum(at_tk + 1, T)
     first = jax.tree.map(lambda leaf: leaf[:-1], b_t)
     table = jax.vmap(lambda b, *x: predict_nats(tables, b, *x))(first, a, b_t.agent[later], seen[later])
     return Nats(

@@ -67,14 +67,14 @@ def planner(world: World, lag: int = LAG, gamma: float = 0.97, num_steps: int = 
         def body(carry: tuple[Belief, Array, Array], s: Array):
             b, p_unseen, total = carry
             after = filter_.predict(b, toward[goal, b.agent])
-            gains, unseen, kept = [], [], []
+            gains, unseen, objects = [], [], []
             for i, (lesson, f) in enumerate(zip(lessons, after.objects, strict=True)):
                 hidden = f * (1 - jnp.asarray(tables.in_view[i])[after.agent])
                 gains.append(lesson(f, after.agent))
                 unseen.append(hidden.sum())
-                kept.append(hidden / jnp.maximum(hidden.sum(), 1e-9))
+                objects.append(hidden / jnp.maximum(hidden.sum(), 1e-9))
             total = total + gamma**s * (p_unseen * jnp.stack(gains)).sum()
-            return (Belief(agent=after.agent, objects=tuple(kept)), p_unseen * jnp.stack(unseen), total), None
+            return (Belief(agent=after.agent, objects=tuple(objects)), p_unseen * jnp.stack(unseen), total), None
 
         first = (b_t, jnp.ones(len(lessons)), jnp.float32(0))
         return jax.lax.scan(body, first, jnp.arange(num_steps))[0][2]

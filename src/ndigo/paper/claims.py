@@ -96,20 +96,20 @@ def decide(parts: Sequence[Part], is_of_most: bool = False) -> Verdict:
 
 
 def above(
-    text: str, q: Resampled, bound: float, rows: Sequence[Row], *, figures: str = "", is_essential: bool = False
+    text: str, quantity: Resampled, bound: float, rows: Sequence[Row], *, figures: str = "", is_essential: bool = False
 ) -> Part:
-    """Claims q > bound."""
-    estimate = interval(q)
+    """Claims quantity > bound."""
+    estimate = interval(quantity)
     # An interval of no width at the bound itself is not above it.
     status = "supported" if estimate.low > bound else "contradicted" if estimate.high <= bound else "undecided"
     return Part(text, figures, estimate, status, tuple(rows), is_essential)
 
 
 def below(
-    text: str, q: Resampled, bound: float, rows: Sequence[Row], *, figures: str = "", is_essential: bool = False
+    text: str, quantity: Resampled, bound: float, rows: Sequence[Row], *, figures: str = "", is_essential: bool = False
 ) -> Part:
-    """Claims q < bound."""
-    estimate = interval(q)
+    """Claims quantity < bound."""
+    estimate = interval(quantity)
     status = "supported" if estimate.high < bound else "contradicted" if estimate.low >= bound else "undecided"
     return Part(text, figures, estimate, status, tuple(rows), is_essential)
 

@@ -125,10 +125,10 @@ def discovers(experiment: str, reward: str, *, is_said: bool = True, is_essentia
     """Whether the loss is below half of knowing the room."""
 
     def compare(rows: Rows) -> list[Part]:
-        bound, q = half_of_knowing_the_room(experiment), loss(rows, experiment, reward)
+        bound, quantity = half_of_knowing_the_room(experiment), loss(rows, experiment, reward)
         decide, side = (below, "under") if is_said else (above, "over")
         text = f"{experiment}: loss of {reward} {side} {bound:.2f}, half of knowing the room"
-        return [decide(text, q, bound, rows_of(experiment, reward), is_essential=is_essential)]
+        return [decide(text, quantity, bound, rows_of(experiment, reward), is_essential=is_essential)]
 
     return compare
 

@@ -57,15 +57,15 @@ def thin(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     Each line of a run is itself a mean over as many updates as the others, so the means are over all updates and
     nothing is picked. What the clock says is the last line's.
     """
-    kept, since = [], []
+    thinned, since = [], []
     for line in lines:
         since.append(line["learning"])
         if "evaluation" in line:
             names = since[0]
             learning = {name: np.mean([each[name] for each in since], axis=0).tolist() for name in names}
-            kept.append(line | {"learning": learning})
+            thinned.append(line | {"learning": learning})
             since = []
-    return _rounded(kept)
+    return _rounded(thinned)
 
 
 def save_row(

@@ -69,12 +69,12 @@ def label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
     low, high = axis.get_ylim()
     rows = sorted((min(max((y - low) / (high - low), 0.0), 1.0), text, colour) for y, text, colour in ends)
     tall = axis.get_figure().get_figheight() * axis.get_position().height  # type: ignore[union-attr]
-    heights = spread([row[0] for row in rows], LINE_HEIGHT / tall)
+    heights = moved_apart([row[0] for row in rows], LINE_HEIGHT / tall)
     for height, (_, text, colour) in zip(heights, rows, strict=True):
         axis.annotate(text, (1.02, height), xycoords="axes fraction", va="center", fontsize=6.5, color=colour)
 
 
-def spread(heights: Sequence[float], gap: float) -> list[float]:
+def moved_apart(heights: Sequence[float], gap: float) -> list[float]:
     """Sorted heights from 0 to 1, moved as little as it takes to lie `gap` apart.
 
     Heights that are too close join a block, which lies where its members would on average, and inside.

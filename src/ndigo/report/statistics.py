@@ -7,7 +7,7 @@ apart, and the law of their difference is the convolution of both laws, on a gri
 
 The interval is the BCa interval (Efron 1987) at expanded levels (Hesterberg 2015). With Phi the normal distribution,
 
-    z0     = Phi^-1(P(q* < q) + P(q* = q) / 2)                  the bias of the median
+    z0     = Phi^-1(P(x* < x) + P(x* = x) / 2)                  the bias of the median
     a      = k3 / (6 k2^(3/2))                                  the skew: unbiased cumulants of the units' pulls
     z      = t_{0.975, nu} sqrt(n / (n-1))                      Student's quantile in place of 1.96
     levels = Phi(z0 + (z0 -+ z) / (1 - a (z0 -+ z)))
@@ -96,12 +96,12 @@ def mean_of(per_unit: np.ndarray, sample: Any = None) -> Resampled:
 
 def least(*quantities: Resampled) -> Resampled:
     """The least of several, taken anew in every resample; they come from different samples."""
-    first = min(quantities, key=lambda q: q.value)
+    first = min(quantities, key=lambda quantity: quantity.value)
     pulls = {name: np.zeros_like(u) for name, u in _joined(*quantities).items()} | dict(first.pulls)
-    step = max(np.ptp(q.points) for q in quantities) / GRID
+    step = max(np.ptp(quantity.points) for quantity in quantities) / GRID
     if step == 0:
         return Resampled(first.value, first.points[:1], np.ones(1), pulls)
-    laws = [_on_grid(q, step) for q in quantities]
+    laws = [_on_grid(quantity, step) for quantity in quantities]
     start, end = min(at for at, _ in laws), max(at + len(law) for at, law in laws)
     beyond = np.ones(end - start)  # P(every one > point)
     for at, law in laws:
@@ -111,12 +111,15 @@ def least(*quantities: Resampled) -> Resampled:
 
 
 def most(*quantities: Resampled) -> Resampled:
-    return -least(*(-q for q in quantities))
+    return -least(*(-quantity for quantity in quantities))
 
 
 def ratio(above: Resampled, below: Resampled) -> Resampled:
     """above / below, both positive: e to the difference of their logarithms."""
-    logs = [Resampled(np.log(q.value), np.log(np.maximum(q.points, TINY)), q.chances, {}) for q in (above, below)]
+    logs = [
+        Resampled(np.log(quantity.value), np.log(np.maximum(quantity.points, TINY)), quantity.chances, {})
+        for quantity in (above, below)
+    ]
     law = logs[0] - logs[1]
     value = above.value / below.value
     theirs = {name: -u * value / below.value for name, u in below.pulls.items()}
@@ -124,27 +127,27 @@ def ratio(above: Resampled, below: Resampled) -> Resampled:
     return Resampled(value, np.exp(law.points), law.chances, pulls, law.step * value)
 
 
-def interval(q: Resampled) -> Estimate:
+def interval(quantity: Resampled) -> Estimate:
     """The estimate, by the formulas at the head of this file."""
-    n, squares, cubes = np.array([(len(u), np.sum(u**2), np.sum(u**3)) for u in q.pulls.values()]).T
+    n, squares, cubes = np.array([(len(u), np.sum(u**2), np.sum(u**3)) for u in quantity.pulls.values()]).T
     if n.min() < 2:
-        return Estimate(q.value, np.nan, np.nan)
-    first, last = float(q.points.min()), float(q.points.max())
+        return Estimate(quantity.value, np.nan, np.nan)
+    first, last = float(quantity.points.min()), float(quantity.points.max())
     if first == last or not squares.any():
-        return Estimate(q.value, first, last)
+        return Estimate(quantity.value, first, last)
     # The resamples' variance, and without its bias; degrees of freedom of several samples are pooled as Welch's.
     narrow, variances = np.sum(squares / n**2), squares / (n * (n - 1))
     freedom = variances.sum() ** 2 / np.sum(variances**2 / (n - 1))
     z = special.stdtrit(freedom, (1 + LEVEL) / 2) * np.sqrt(variances.sum() / narrow)
     third = np.sum(cubes / (n * (n - 1) * np.maximum(n - 2, 1)))  # cumulant; that of two units is 0
     a = third / (6 * variances.sum() ** 1.5)
-    slack = max(q.step / 2, 1e-9 * (last - first))
-    below, up_to = (q.chances[q.points < q.value + side].sum() for side in (-slack, slack))
+    slack = max(quantity.step / 2, 1e-9 * (last - first))
+    below, up_to = (quantity.chances[quantity.points < quantity.value + side].sum() for side in (-slack, slack))
     z0 = special.ndtri(np.clip((below + up_to) / 2, 1e-9, 1 - 1e-9))
     ends = z0 + np.array([-z, z])
     levels = special.ndtr(z0 + ends / np.maximum(1 - a * ends, 1e-9))
-    low, high = _quantiles(q, levels)
-    return Estimate(q.value, low, high)
+    low, high = _quantiles(quantity, levels)
+    return Estimate(quantity.value, low, high)
 
 
 def bootstrap(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -170,11 +173,11 @@ def bootstrap_of(
         pulls = np.nan_to_num((n - 1) * (np.nanmean(without, axis=0) - without))
     found = []
     for x, column, u in zip(value.ravel().tolist(), np.ascontiguousarray(points.T), pulls.T, strict=True):
-        q = Resampled(x, column, chances, {None: u})
+        quantity = Resampled(x, column, chances, {None: u})
         if (is_nan := np.isnan(column)).any():
             there = chances[~is_nan]
-            q = Resampled(x, column[~is_nan], there / there.sum(), {None: u})
-        found.append(interval(q))
+            quantity = Resampled(x, column[~is_nan], there / there.sum(), {None: u})
+        found.append(interval(quantity))
     mean, low, high = np.array(found).reshape(-1, 3).T.reshape(3, *value.shape)
     return mean, low, high
 
@@ -184,31 +187,31 @@ def estimates(values: np.ndarray) -> list[Estimate]:
     return [Estimate(*map(float, column)) for column in zip(*bootstrap(values), strict=True)]
 
 
-def _quantiles(q: Resampled, levels: np.ndarray) -> list[float]:
+def _quantiles(quantity: Resampled, levels: np.ndarray) -> list[float]:
     """For each level the least point that reaches it. Sorting only the bin that holds it is several times faster."""
-    first = q.points.min()
-    bins = ((q.points - first) * (NUM_BINS / np.ptp(q.points))).astype(int)
-    reached = np.cumsum(np.bincount(bins, q.chances))
+    first = quantity.points.min()
+    bins = ((quantity.points - first) * (NUM_BINS / np.ptp(quantity.points))).astype(int)
+    reached = np.cumsum(np.bincount(bins, quantity.chances))
     found = []
     for level in np.minimum(levels, reached[-1]):
         at = np.searchsorted(reached, level)
         inside = np.flatnonzero(bins == at)
-        inside = inside[np.argsort(q.points[inside])]
+        inside = inside[np.argsort(quantity.points[inside])]
         missing = level - (reached[at - 1] if at else 0.0)
-        i = np.searchsorted(np.cumsum(q.chances[inside]), missing)
-        found.append(float(q.points[inside[min(i, len(inside) - 1)]]))
+        i = np.searchsorted(np.cumsum(quantity.chances[inside]), missing)
+        found.append(float(quantity.points[inside[min(i, len(inside) - 1)]]))
     return found
 
 
-def _on_grid(q: Resampled, step: float) -> tuple[int, np.ndarray]:
+def _on_grid(quantity: Resampled, step: float) -> tuple[int, np.ndarray]:
     """The first multiple of `step` that has a chance, and the chances of all from there on."""
-    at = np.rint(q.points / step).astype(np.int64)
+    at = np.rint(quantity.points / step).astype(np.int64)
     first = int(at.min())
-    return first, np.bincount(at - first, q.chances)
+    return first, np.bincount(at - first, quantity.chances)
 
 
 def _joined(*quantities: Resampled) -> dict[Any, np.ndarray]:
-    pulls = {name: u for q in quantities for name, u in q.pulls.items()}
-    if len(pulls) < sum(len(q.pulls) for q in quantities):
+    pulls = {name: u for quantity in quantities for name, u in quantity.pulls.items()}
+    if len(pulls) < sum(len(quantity.pulls) for quantity in quantities):
         raise ValueError(f"quantities of {', '.join(map(str, pulls))} share a sample: join them unit by unit first")
     return pulls

@@ -23,7 +23,7 @@ HEADINGS = {
 }
 MANY = 12  # names; of more, such as achievements, those that nobody reached share a line
 NARROW = 80  # columns of a terminal that every table fits
-Told = Callable[[str], Sequence[tuple[str, list[str]]]]  # object -> lines beneath it: label, a text per heading
+Beneath = Callable[[str], Sequence[tuple[str, list[str]]]]  # object -> lines beneath it: label, a text per heading
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def line_of(label: str, settings: dict[str, Any], measured: Mapping[str, np.ndar
     return Line(label=label, reward=settings["reward"], values=values)
 
 
-def comparison(lines: Sequence[Line], beneath: Told = lambda name: ()) -> Table:
+def comparison(lines: Sequence[Line], beneath: Beneath = lambda name: ()) -> Table:
     """All objects, each with every agent's line, and what `beneath` says of the object."""
     objects = list(dict.fromkeys(name for line in lines for by_object in line.values.values() for name in by_object))
     never = [name for name in objects if len(objects) > MANY and not any(_is_reached(line, name) for line in lines)]
@@ -75,8 +75,8 @@ def comparison(lines: Sequence[Line], beneath: Told = lambda name: ()) -> Table:
     # Two blanks between columns where a narrow terminal holds them, else one.
     is_roomy = sum(widths) + 2 * len(HEADINGS) <= NARROW
     padding = (0, 0, 0, 1) if is_roomy else 0
-    told = f"never: {', '.join(never)}" if never else None
-    table = Table(box=box.SIMPLE_HEAD, padding=padding, pad_edge=False, show_edge=False, caption=told)
+    caption = f"never: {', '.join(never)}" if never else None
+    table = Table(box=box.SIMPLE_HEAD, padding=padding, pad_edge=False, show_edge=False, caption=caption)
     table.add_column("", no_wrap=True)
     for heading in HEADINGS.values():
         table.add_column(heading, justify="right", no_wrap=True)

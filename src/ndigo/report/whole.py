@@ -45,7 +45,7 @@ def whole_table(lines: Sequence[Line]) -> Table | None:
     headings = {metric: text for metric, text in WHOLE.items() if any(metric in line.whole for line in lines)}
     table = _table(["", *headings.values(), *(["events per episode"] if _num_events(lines) else [])])
     for line in lines:
-        texts = [_told(line.whole.get(metric, {}).get("")) for metric in headings]
+        texts = [_shown(line.whole.get(metric, {}).get("")) for metric in headings]
         if _num_events(lines):
             reached = sum(e.mean for e in line.values["frequency"].values()) / 100
             texts.append(f"{number(reached)} of {_num_events(lines)}")
@@ -65,7 +65,7 @@ def channel_table(lines: Sequence[Line]) -> Table | None:
     )
     names = dict.fromkeys(name for line in lines for metric in metrics for name in line.whole.get(metric, {}))
     for name in names:
-        table.add_row(name, *(_told(line.whole.get(metric, {}).get(name)) for line, metric in columns))
+        table.add_row(name, *(_shown(line.whole.get(metric, {}).get(name)) for line, metric in columns))
     return table
 
 
@@ -108,5 +108,5 @@ def _table(headings: Sequence[str]) -> Table:
     return table
 
 
-def _told(estimate: Estimate | None) -> str:
+def _shown(estimate: Estimate | None) -> str:
     return "-" if estimate is None else with_interval(estimate)

@@ -25,6 +25,11 @@ REWARDS: dict[str, IntrinsicReward] = {
     )
 }
 
+FAMILIES = {  # of NAME-N: what makes a reward of N, and how it is written
+    "ndigo": (make_ndigo, "ndigo-H with a whole horizon H of at least 1, such as ndigo-4"),
+    "ig": (make_information_gain, "ig, or ig-L with a whole number of steps L, such as ig-4"),
+}
+
 
 def make_reward(name: str, *, trust: Collection[str] | None = None) -> IntrinsicReward:
     """The reward of that name, or your own as MODULE:NAME.
@@ -42,16 +47,12 @@ def make_reward(name: str, *, trust: Collection[str] | None = None) -> Intrinsic
     if name.startswith("<"):
         raise NdigoError(f"reward {name} was a record made in Python; hand it over again, or train it as MODULE:NAME")
     family, _, number = name.partition("-")
-    is_number = number.isdecimal() and len(number) < 10
-    if family == "ndigo":
-        if not is_number:
-            raise NdigoError(f"reward {name!r}: write ndigo-H with a whole horizon H of at least 1, such as ndigo-4")
-        return make_ndigo(int(number))
-    if family == "ig":
-        if not is_number:
-            raise NdigoError(f"reward {name!r}: write ig, or ig-L with a whole number of steps L, such as ig-4")
-        return make_information_gain(int(number))
-    raise unknown_name("reward", name, REWARDS)
+    if family not in FAMILIES:
+        raise unknown_name("reward", name, REWARDS)
+    make, written = FAMILIES[family]
+    if not number.isdecimal() or len(number) > 9:
+        raise NdigoError(f"reward {name!r}: write {written}")
+    return make(int(number))
 
 
 __all__ = [

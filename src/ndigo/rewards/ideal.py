@@ -21,7 +21,7 @@ from ndigo.oracle import Nats, exact_horizon, ideal_table, make_filter
 from ndigo.rewards.reward import IntrinsicReward, PayEpisode
 from ndigo.types import Seen, Window
 
-Judge = Callable[[Int[Array, " S"], UInt8[Array, "S+1 V V C"]], tuple[Float[Array, "S C"], ...]]
+ExactPay = Callable[[Int[Array, " S"], UInt8[Array, "S+1 V V C"]], tuple[Float[Array, "S C"], ...]]
 
 
 def ideal(reward: IntrinsicReward) -> IntrinsicReward:
@@ -30,19 +30,19 @@ def ideal(reward: IntrinsicReward) -> IntrinsicReward:
         raise NdigoError(f"reward {reward.name} has no ideal: it reads more than predictions (pe and ndigo-H have one)")
 
     def on_episode(world: Any) -> PayEpisode:
-        judge = pay_exactly(reward, world, Nats.by_chain)
-        return lambda model, a_t, o_t: judge(a_t, o_t)[0]
+        pay_episode = pay_exactly(reward, world, Nats.by_chain)
+        return lambda model, a_t, o_t: pay_episode(a_t, o_t)[0]
 
     return IntrinsicReward(name=f"ideal-{reward.name}", on_episode=on_episode)
 
 
-def pay_exactly(reward: IntrinsicReward, world: Any, *splits: Callable[[Nats], Float[Array, "T K C"]]) -> Judge:
+def pay_exactly(reward: IntrinsicReward, world: Any, *splits: Callable[[Nats], Float[Array, "T K C"]]) -> ExactPay:
     """What the reward makes of the exact table of an episode, once for each way to split its nats by channel."""
     filter_, K = make_filter(world), reward.num_ahead
     if exact_horizon(world, K) < K:
         raise NdigoError(f"reward {reward.name} looks {K} steps ahead, further than is exact in world {world.name}")
 
-    def judge(a_t: Array, o_t: Array) -> tuple[Array, ...]:
+    def pay_episode(a_t: Array, o_t: Array) -> tuple[Array, ...]:
         table = ideal_table(filter_, filter_.run(a_t, o_t), a_t, o_t, K)
         window = Window.whole(o_t, a_t)
         nothing = jnp.zeros((len(o_t), 0))
@@ -55,4 +55,4 @@ def pay_exactly(reward: IntrinsicReward, world: Any, *splits: Callable[[Nats], F
 
         return tuple(pay(split(table)) for split in splits)
 
-    return judge
+    return pay_episode

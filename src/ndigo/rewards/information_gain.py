@@ -23,10 +23,10 @@ def make_information_gain(lag: int = 0) -> IntrinsicReward:
     def on_episode(world):
         filter_ = make_filter(world)
 
-        def judge(model, a_t, o_t):
+        def pay_episode(model, a_t, o_t):
             gain = information_gain(filter_, filter_.run(a_t, o_t), a_t, lag)[1:]
             return jnp.pad(gain, [(0, 0), (1, 0)])  # the walls teach nothing: the map is known
 
-        return judge
+        return pay_episode
 
     return IntrinsicReward(name=f"ig-{lag}" if lag else "ig", on_episode=on_episode)

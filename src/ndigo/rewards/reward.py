@@ -11,7 +11,7 @@ collected (`on_episode`) and stored with its frames. Without a `pay` of its own 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -97,8 +97,8 @@ class IntrinsicReward:
     @property
     def reads_table_alone(self) -> bool:
         """True where it may be paid on any table of losses: it has no networks, memory or stored pay of its own."""
-        has_more = self.init is not _nothing or self.remember is not _nothing or self.on_episode is not None
-        return not (has_more or self.trains_belief or self.pays_task)
+        own = {field.name for field in fields(self) if getattr(self, field.name) != field.default}
+        return not own & {"init", "remember", "on_episode", "trains_belief", "pays_task"}
 
     def pay_steps(self, params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
         """What `pay` makes of the window's steps; between two episodes of a stream is none to be paid."""

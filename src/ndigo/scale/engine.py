@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from ndigo.errors import NdigoError
-from ndigo.scale.sweep import Row, Sweep
+from ndigo.scale.sweep import Sweep, SweepRow
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Asked:
 
 # The rows are those of the sweep that are neither done nor running; where there are none, the engine may still have
 # some of an earlier command to watch.
-Launch = Callable[[Sweep, Sequence[Row], Asked], Work]
+Launch = Callable[[Sweep, Sequence[SweepRow], Asked], Work]
 
 
 def find_engine(name: str) -> Launch:

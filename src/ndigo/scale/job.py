@@ -18,10 +18,10 @@ from ndigo.errors import NdigoError
 from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.from_module import without_working_folder
 from ndigo.scale.note import Interrupted, noted, reason
-from ndigo.scale.sweep import Row, refuse_other_settings
+from ndigo.scale.sweep import SweepRow, refuse_other_settings
 
 
-def train_rows(rows: Sequence[Row], engine: str) -> int:
+def train_rows(rows: Sequence[SweepRow], engine: str) -> int:
     """Trains rows side by side in one program (`vary.packs`) to their last step, which is returned; a signal that
     stops them before is `Interrupted`.
     """
@@ -47,7 +47,7 @@ def main() -> int:
     without_working_folder()
     paths = [Path(word) for word in sys.argv[1:]]
     settings = json.load(sys.stdin)
-    rows = [Row(path.name, Config(**own), path) for path, own in zip(paths, settings, strict=True)]
+    rows = [SweepRow(path.name, Config(**own), path) for path, own in zip(paths, settings, strict=True)]
     keep_compiled_programs(is_command=True)
     try:
         train_rows(rows, "local")

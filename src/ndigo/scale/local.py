@@ -14,7 +14,7 @@ from importlib.metadata import entry_points
 
 from ndigo.scale.engine import Asked, Work
 from ndigo.scale.note import read_note, remove_note, write_note
-from ndigo.scale.sweep import Row, Sweep
+from ndigo.scale.sweep import Sweep, SweepRow
 from ndigo.scale.vary import packs
 from ndigo.storage.run_folder import make_folder
 
@@ -24,7 +24,7 @@ PYTHON = (sys.executable, "-P")  # without the working folder, which Python woul
 SHARED_MEMORY = 0.9  # of a GPU, by all processes on it; JAX alone takes 0.75
 
 
-def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
+def launch(sweep: Sweep, rows: Sequence[SweepRow], asked: Asked) -> Work:
     gpus = visible_gpus()
     slots = places(gpus, asked.jobs)
     for row in rows:
@@ -60,10 +60,10 @@ class Pool:
     free place.
     """
 
-    def __init__(self, packs: Sequence[Sequence[Row]], slots: Sequence[dict[str, str]]):
+    def __init__(self, packs: Sequence[Sequence[SweepRow]], slots: Sequence[dict[str, str]]):
         self._waiting = list(packs)
         self._free = list(slots)
-        self._running: list[tuple[subprocess.Popen[bytes], Sequence[Row], dict[str, str]]] = []
+        self._running: list[tuple[subprocess.Popen[bytes], Sequence[SweepRow], dict[str, str]]] = []
 
     def is_over(self) -> bool:
         for entry in [entry for entry in self._running if entry[0].poll() is not None]:
@@ -91,7 +91,7 @@ class Pool:
                 process.send_signal(number)
 
 
-def _start(rows: Sequence[Row], slot: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(rows: Sequence[SweepRow], slot: dict[str, str]) -> subprocess.Popen[bytes]:
     """One process for rows that train together; the first one's folder has what it prints."""
     make_folder(rows[0].path)
     with open(rows[0].path / LOG, "ab") as log:
@@ -109,7 +109,7 @@ def _start(rows: Sequence[Row], slot: dict[str, str]) -> subprocess.Popen[bytes]
     return process
 
 
-def note_sudden_end(row: Row, pid: int, code: int) -> None:
+def note_sudden_end(row: SweepRow, pid: int, code: int) -> None:
     """Of a process that could not say itself how it ended."""
     found = read_note(row.path)
     if code == 0 or found is None or (found[0].state, found[0].pid) != ("running", pid):

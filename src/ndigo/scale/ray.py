@@ -19,7 +19,7 @@ from ndigo.errors import NdigoError
 from ndigo.scale.engine import Asked, Work, load_extra
 from ndigo.scale.job import train_rows
 from ndigo.scale.note import Interrupted, Note, read_note, reason, write_note
-from ndigo.scale.sweep import Row, Sweep
+from ndigo.scale.sweep import Sweep, SweepRow
 from ndigo.scale.vary import packs
 from ndigo.storage.run_folder import WriteError
 
@@ -28,7 +28,7 @@ RETRIES = 10  # of a row whose node or worker is lost; [ray] max_retries says an
 ACTOR_SECONDS = 60.0  # that a busy cluster may take to answer
 
 
-def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
+def launch(sweep: Sweep, rows: Sequence[SweepRow], asked: Asked) -> Work:
     ray = load_extra("ray", "ray")
     try:
         ray.init(asked.address or "auto", namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
@@ -45,9 +45,9 @@ def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
     for row in rows:
         write_note(row.path, Note("queued", "ray", time.time()))
     # max_restarts: where its node is lost, the actor begins anew on another, and its rows go on from their folders.
-    kept = {"name": name, "lifetime": "detached", "num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
+    lasting = {"name": name, "lifetime": "detached", "num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
     return _watch(
-        ray, ray.remote(Foreman).options(**kept).remote(packs(rows, sweep.pack), options), _about(ray, options)
+        ray, ray.remote(Foreman).options(**lasting).remote(packs(rows, sweep.pack), options), _about(ray, options)
     )
 
 
@@ -96,7 +96,7 @@ def _watch(ray: Any, foreman: Any, about: str) -> Work:
 class Foreman:
     """The actor that owns the rows' tasks. It ends with the last of them, whether anybody watches or not."""
 
-    def __init__(self, packs: Sequence[Sequence[Row]], options: dict[str, Any]):
+    def __init__(self, packs: Sequence[Sequence[SweepRow]], options: dict[str, Any]):
         self._ray = load_extra("ray", "ray")
         task = self._ray.remote(train_rows).options(**options)
         self._rows = {task.remote(rows, "ray"): rows for rows in packs}
@@ -120,7 +120,7 @@ class Foreman:
         self._ray.kill(self._own_handle)
 
 
-def _note_loss(row: Row, error: Exception) -> None:
+def _note_loss(row: SweepRow, error: Exception) -> None:
     """What Ray alone knows: the row was lost more often than it is tried again."""
     found = read_note(row.path)
     if found is not None:

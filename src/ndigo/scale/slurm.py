@@ -19,7 +19,7 @@ from ndigo.errors import NdigoError
 from ndigo.scale.engine import Asked, Work, load_extra
 from ndigo.scale.job import train_rows
 from ndigo.scale.note import Interrupted, Note, reason, write_note
-from ndigo.scale.sweep import Row, Sweep, row_name
+from ndigo.scale.sweep import Sweep, SweepRow, row_name
 from ndigo.scale.vary import packs
 from ndigo.storage.run_folder import write_whole
 
@@ -29,7 +29,7 @@ JOBS = "jobs.json"  # in that folder: Slurm's number of each row's job
 PATIENCE_SECONDS = 600.0
 
 
-def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
+def launch(sweep: Sweep, rows: Sequence[SweepRow], asked: Asked) -> Work:
     submitit = load_extra("submitit", "slurm")
     takes = dict(sweep.takes["slurm"])
     cluster = takes.pop("cluster", "slurm")  # submitit's own word; "local" tries a sweep where there is no Slurm
@@ -57,7 +57,7 @@ def launch(sweep: Sweep, rows: Sequence[Row], asked: Asked) -> Work:
     return Work(about, lambda: all(job.done() for job in jobs.values()), poll_seconds=5.0, outlives="squeue --me")
 
 
-def _waiting(submitit: Any, folder: Path, rows: Sequence[Row]) -> dict[str, Any]:
+def _waiting(submitit: Any, folder: Path, rows: Sequence[SweepRow]) -> dict[str, Any]:
     """By row, the jobs of an earlier command that Slurm still has in its queue."""
     if not (folder / JOBS).exists():
         return {}
@@ -70,7 +70,7 @@ def _waiting(submitit: Any, folder: Path, rows: Sequence[Row]) -> dict[str, Any]
 class RowsTask:
     """What submitit pickles and calls."""
 
-    def __init__(self, rows: Sequence[Row]):
+    def __init__(self, rows: Sequence[SweepRow]):
         self.rows = rows
 
     def __call__(self) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ndigo.errors import NdigoError
 from ndigo.scale.note import Note, read_note
-from ndigo.scale.sweep import Row
+from ndigo.scale.sweep import SweepRow
 from ndigo.storage.run_folder import RunFolder
 
 STATES = ("done", "running", "silent", "failed", "stopped", "queued", "begun", "waiting")
@@ -33,7 +33,7 @@ class Seen:
     why: str = ""
 
 
-def look(row: Row, now: float | None = None) -> Seen:
+def look(row: SweepRow, now: float | None = None) -> Seen:
     """The row's state, and of one that runs where, since when, how fast and for how long still."""
     now = time.time() if now is None else now
     try:

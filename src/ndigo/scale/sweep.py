@@ -39,7 +39,7 @@ MOST_IN_PACK = 1000
 
 
 @dataclass(frozen=True)
-class Row:
+class SweepRow:
     """One run of a sweep."""
 
     name: str
@@ -53,7 +53,7 @@ class Sweep:
 
     file: Path
     out: Path
-    rows: tuple[Row, ...]
+    rows: tuple[SweepRow, ...]
     takes: dict[str, dict[str, Any]]  # by engine
     pack: int = 1  # rows that one program may train, where they differ in what can vary (`vary`)
 
@@ -75,7 +75,7 @@ def read_sweep(file: Path, out: Path | None = None) -> Sweep:
         # JAX could be asked what it finds here, but the machine that reads the file need not be the one that trains.
         raise NdigoError(f'{file} names no preset; write preset = "gpu" or "cpu" above its tables')
     common = checked_settings(table, file)
-    rows: dict[str, Row] = {}
+    rows: dict[str, SweepRow] = {}
     for own in _combinations(grid, listed, file):
         try:
             config = preset(base, **common | own)
@@ -84,7 +84,7 @@ def read_sweep(file: Path, out: Path | None = None) -> Sweep:
         name = row_name(own or {"world": config.world, "reward": config.reward})
         if name in rows:
             raise NdigoError(f"{file} has two rows {name}; rows must differ in what the grid or the list says of them")
-        rows[name] = Row(name, config, (out / name).absolute())
+        rows[name] = SweepRow(name, config, (out / name).absolute())
     return Sweep(file, out, tuple(rows.values()), takes, pack)
 
 
@@ -99,7 +99,7 @@ def row_name(own: dict[str, Any]) -> str:
     return re.sub(r"[^\w.]+|_", "-", "-".join(parts)).strip("-.")
 
 
-def refuse_other_settings(row: Row) -> None:
+def refuse_other_settings(row: SweepRow) -> None:
     """An error where the row's folder holds a run of other settings."""
     if not (row.path / "config.json").exists():
         return

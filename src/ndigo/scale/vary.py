@@ -14,7 +14,7 @@ from pathlib import Path
 from ndigo.config import VARIED, Config
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.scale.settings_file import FIELDS
-from ndigo.scale.sweep import Row, row_name
+from ndigo.scale.sweep import SweepRow, row_name
 from ndigo.storage.checkpoint import steps
 
 NAMES = {name.strip("_"): name for name in VARIED}
@@ -58,10 +58,10 @@ def runs_in(path: Path) -> list[Path]:
     return [path] if (path / "config.json").exists() or not inside else inside
 
 
-def packs(rows: Sequence[Row], most: int) -> list[list[Row]]:
+def packs(rows: Sequence[SweepRow], most: int) -> list[list[SweepRow]]:
     """The rows of a sweep, up to `most` of them together that one program can train from the step they are at."""
     default = {name: getattr(Config(), name) for name in VARIED}
-    alike: dict[tuple[Config, tuple[int, ...]], list[Row]] = {}
+    alike: dict[tuple[Config, tuple[int, ...]], list[SweepRow]] = {}
     for row in rows:
         key = dataclasses.replace(row.config, **default), tuple(steps(row.path / "checkpoints"))
         alike.setdefault(key, []).append(row)

@@ -34,7 +34,7 @@ from ndigo.storage.parts import Share, assembled, wait_for_parts, write_part
 from ndigo.storage.run_folder import WriteError, make_folder, sync_folder, write_whole
 from ndigo.storage.seal import seal, unseal
 
-KEPT = 2  # the newest, and one to fall back on
+NUM_NEWEST = 2  # the newest, and one to fall back on
 
 
 def named_arrays(tree: Any) -> dict[str, np.ndarray]:
@@ -128,7 +128,7 @@ def _publish(temporary: Path, final: Path, manifest: dict[str, Any]) -> None:
 
 def _remove_oldest(folder: Path, saved: int) -> None:
     # A later one, which is damaged or was not this run's, does not count: what was just saved stays.
-    for old in [step for step in steps(folder) if step <= saved][KEPT:]:
+    for old in [step for step in steps(folder) if step <= saved][NUM_NEWEST:]:
         # Renamed first: a kill in the middle leaves no folder that looks like a checkpoint.
         doomed = folder / f".step_{old}.tmp"
         with contextlib.suppress(OSError):  # it can stay: the new one is saved

@@ -53,7 +53,7 @@ def one_writer(run: Path, warn: Callable[[str], None] = _to_stderr) -> Iterator[
 
 def _holder(handle: int) -> str:
     try:
-        told = json.loads(os.pread(handle, 1000, 0))
-        return f"process {told['pid']} on {told['host']}"
+        holder = json.loads(os.pread(handle, 1000, 0))
+        return f"process {holder['pid']} on {holder['host']}"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"

@@ -49,7 +49,7 @@ def keep(run: Path, step: int, arrays: dict[str, np.ndarray], settings: dict[str
     for later in steps(run):
         if later > step:
             _remove(path_of(run, later))
-    before = max((kept for kept in steps(run) if kept <= step), default=0)
+    before = max((found for found in steps(run) if found <= step), default=0)
     params = {name.removeprefix(PREFIX): x[:1] for name, x in arrays.items() if name.startswith(PREFIX)}
     if not params or slot(step) <= slot(before):
         return

@@ -67,8 +67,8 @@ def write_part(folder: Path, share: Share) -> None:
     data = safetensors.numpy.save({key: np.ascontiguousarray(piece) for key, piece in share.pieces.items()})
     name = part_name(share.process)
     write_whole(folder / name, data)
-    told = json.dumps({"sha256": hashlib.sha256(data).hexdigest()})
-    write_whole((folder / name).with_suffix(".json"), seal(told.encode()))
+    digest = json.dumps({"sha256": hashlib.sha256(data).hexdigest()})
+    write_whole((folder / name).with_suffix(".json"), seal(digest.encode()))
 
 
 def wait_for_parts(folder: Path, processes: int, given_up: threading.Event) -> dict[str, str]:

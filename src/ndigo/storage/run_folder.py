@@ -104,10 +104,10 @@ class RunFolder:
 
     def rewind(self, step: int) -> None:
         """Drops the lines after `step`: a resumed run writes them again."""
-        kept = [text + b"\n" for text, line, _ in self._lines() if line["step"] <= step]
+        left = [text + b"\n" for text, line, _ in self._lines() if line["step"] <= step]
         for name in ("config.json", "metrics.jsonl"):  # what a kill left; no other name is ours to remove
             _temporary(self.path / name).unlink(missing_ok=True)
-        write_whole(self.path / "metrics.jsonl", b"".join(kept))
+        write_whole(self.path / "metrics.jsonl", b"".join(left))
 
     def _lines(self) -> Iterator[tuple[bytes, Part, str]]:
         """(text, line, digest) of each."""

@@ -28,10 +28,16 @@ class Option:
     takes: str  # "" of a switch
     text: str
     default: Any
+    kind: Any = bool  # the type of one value
+    is_many: bool = False  # takes all words up to the next option
 
     @property
     def name(self) -> str:
         return " ".join([", ".join(self.flags), self.takes]).strip()
+
+    @property
+    def is_switch(self) -> bool:
+        return self.kind is bool
 
 
 def options_of(arguments: type, default: Any = None, prefix: str = "") -> list[Option]:
@@ -54,7 +60,9 @@ def options_of(arguments: type, default: Any = None, prefix: str = "") -> list[O
         if kind is bool:
             is_pair = "FlagCreatePairsOff" not in names
             flags, takes = ((flag, f"--{prefix}no-{name}") if is_pair else (flag,)), ""
-        found.append(Option(field.name, flags, takes, texts.get(field.name, ""), value))
+        is_tuple = typing.get_origin(kind) is tuple
+        one, is_many = (typing.get_args(kind)[0] if is_tuple else kind), is_tuple and "UseAppendAction" not in names
+        found.append(Option(field.name, flags, takes, texts.get(field.name, ""), value, one, is_many))
     return found
 
 
@@ -69,18 +77,18 @@ def help_page(arguments: type, prog: str, default: Any, groups: Groups, *, is_wh
     first, *others = groups
     lines = [f"usage: {prog} [OPTIONS]{''.join(f' {o.takes}' for o in options if not o.flags)}", ""]
     lines += [*textwrap.wrap(" ".join((arguments.__doc__ or "").split()), width), ""]
-    if positional := [row for option in options if not option.flags for row in _row(option, width)]:
+    if positional := [line for option in options if not option.flags for line in _entry(option, width)]:
         lines += [*positional, ""]
     for title in groups if is_whole else [first]:
-        lines += [title, *(row for field in groups[title] for row in _row(named[field], width)), ""]
+        lines += [title, *(line for field in groups[title] for line in _entry(named[field], width)), ""]
     helps = [Option("", ("-h", "--help"), "", "This page.", None)]
     if others:
         rest = sum(len(groups[title]) for title in others)
         helps.append(Option("", ("--help-all",), "", f"All options: {rest} more, of {', '.join(others)}.", None))
-    return "\n".join([*lines, *(row for option in helps for row in _row(option, width))])
+    return "\n".join([*lines, *(line for option in helps for line in _entry(option, width))])
 
 
-def _row(option: Option, width: int) -> list[str]:
+def _entry(option: Option, width: int) -> list[str]:
     shown = _shown(option.default)
     texts = textwrap.wrap(
         " ".join(option.text.split()) + (f" [{shown}]" if shown else ""), width - NAMES_WIDTH - INDENT

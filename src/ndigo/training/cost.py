@@ -15,7 +15,7 @@ import jax
 from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.rewards import IntrinsicReward
-from ndigo.storage.checkpoint import KEPT
+from ndigo.storage.checkpoint import NUM_NEWEST
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.trainer import make_trainer
 from ndigo.worlds import World
@@ -26,7 +26,7 @@ CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container, on Linux
 def disk_bytes(config: Config, world: World, reward: IntrinsicReward) -> int:
     """The checkpoints that are kept, and one that is being written."""
     state = jax.eval_shape(make_trainer(config, world, reward).init, jax.random.key(0))
-    return (KEPT + 1) * num_bytes(state)
+    return (NUM_NEWEST + 1) * num_bytes(state)
 
 
 def num_bytes(tree: Any) -> int:

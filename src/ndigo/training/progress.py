@@ -31,7 +31,7 @@ class StatusAndBar(Progress):
 SCALARS = (("coverage", "places", 1), ("task_return", "task return", 2), ("episode_steps", "steps", 0))
 
 
-MANY = 12  # names: of more, only the number that an episode reaches is told
+MANY = 12  # names: of more, only the number that an episode reaches is shown
 
 
 class TrainingProgress:
@@ -71,7 +71,7 @@ class TrainingProgress:
         if "evaluation" in line:
             self.say(self._fitted([f"step {line['step']:>7,} {line['seconds']:>6.0f} s", *self._evaluation(line)]))
             mean = {name: np.mean(x, axis=0) for name, x in line["evaluation"].items()}
-            self.visits = f"  {told.replace(':', '')}" if (told := self._visits(mean)) else ""
+            self.visits = f"  {visits.replace(':', '')}" if (visits := self._visits(mean)) else ""
         speed = f"step {line['step']:,}  {line['transitions_per_second']:,} transitions/s"
         self.bar.status = (speed + self.visits, *self._learning(line))
         self.bar.update(self.task, completed=seconds if self.is_timed else line["step"])

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from ndigo.agent import Replay, Rows
+from ndigo.agent import Replay, Ring
 from ndigo.config import Config
 from ndigo.devices.parts import ALONE, Parts
 from ndigo.devices.processes import joined_on_host
@@ -24,7 +24,7 @@ class TrainState(eqx.Module):
     """All that a run needs to go on, bit for bit."""
 
     learner: LearnerState
-    rows: Rows
+    rows: Ring  # as checkpoints name it
     key: Array
     crowd: Any = None  # the actors where they were, in a world whose episodes end by themselves
 
@@ -45,11 +45,11 @@ def make_learn(
 ) -> Callable[..., tuple[LearnerState, Numbers]]:
     """A round's updates, for all seeds at once: `vmap` of a loop would trace what is in it once more."""
 
-    def pick(key: Array, rows: Rows) -> Any:
+    def pick(key: Array, rows: Ring) -> Any:
         return replay.pick(parts.draw_with(key), rows, config.batch // parts.num)
 
     def update(
-        rows: Rows, values: Any, state: LearnerState, picked: Any, keys: Array
+        rows: Ring, values: Any, state: LearnerState, picked: Any, keys: Array
     ) -> tuple[LearnerState, Any, Numbers]:
         """One update from what was picked, and the next batch picked."""
         key_update, key_next = keys
@@ -60,7 +60,7 @@ def make_learn(
         """To sample with and to update with, for each of a round's updates: [2, updates]."""
         return jax.vmap(jax.random.split, out_axes=1)(jax.random.split(key_learn, config.updates_per_round))
 
-    def learn(state: LearnerState, rows: Rows, key_learn: Array, values: Any) -> tuple[LearnerState, Numbers]:
+    def learn(state: LearnerState, rows: Ring, key_learn: Array, values: Any) -> tuple[LearnerState, Numbers]:
         # Batches are picked one update ahead: a GPU does so while it learns, and does not wait for it.
         def body(carry: tuple[LearnerState, Any], keys: Array) -> tuple[Any, Numbers]:
             state, picked, numbers = jax.vmap(update)(rows, values, *carry, keys)
@@ -75,7 +75,7 @@ def make_learn(
     return learn
 
 
-def in_rounds(act: Callable[..., Any], learn: Callable[..., Any], values: Any) -> RunRounds:
+def in_rounds(collect_round: Callable[..., Any], learn: Callable[..., Any], values: Any) -> RunRounds:
     """Acting and learning in turns, so many times; the host waits for the last."""
 
     def run_rounds(
@@ -83,7 +83,7 @@ def in_rounds(act: Callable[..., Any], learn: Callable[..., Any], values: Any) -
     ) -> tuple[TrainState, Numbers]:
         learner_state, rows, key, crowd, rounds = state.learner, state.rows, state.key, state.crowd, []
         for _ in range(num_rounds):  # the host is far ahead of the device
-            key, key_learn, rows, crowd = act(key, learner_state.params, rows, crowd, values)
+            key, key_learn, rows, crowd = collect_round(key, learner_state.params, rows, crowd, values)
             learner_state, numbers = learn(learner_state, rows, key_learn, values)
             rounds.append(numbers)
         wait_for(rounds[-1], listen)

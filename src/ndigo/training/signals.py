@@ -30,7 +30,7 @@ class StopSignals:
     def __init__(self, tell: Callable[[str], None]):
         self._tell = tell
         self._received: list[signal.Signals] = []
-        self._told = 0
+        self._num_shown = 0
 
     def note(self, number: int) -> None:
         self._received.append(signal.Signals(number))
@@ -48,11 +48,11 @@ class StopSignals:
     def listen(self) -> None:
         """Tells of what has come since the last call; raises `StoppedNow` where a person will not wait."""
         received = self._received[:]
-        for meaning in MEANINGS[self._told : len(received)]:
+        for meaning in MEANINGS[self._num_shown : len(received)]:
             # What went away may be the terminal itself; rich makes an exit of a broken pipe.
             with contextlib.suppress(OSError, SystemExit):
-                self._tell(f"{received[self._told].name}: {meaning}")
-            self._told += 1
+                self._tell(f"{received[self._num_shown].name}: {meaning}")
+            self._num_shown += 1
         if self.is_final:
             raise StoppedNow(self._received[len(MEANINGS)])
 

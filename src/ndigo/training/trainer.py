@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax.sharding import Mesh
 from jaxtyping import Array
 
-from ndigo.agent import Rows, make_replay
+from ndigo.agent import Ring, make_replay
 from ndigo.agents.agent import Params
 from ndigo.config import Config, varied_values, with_values
 from ndigo.devices.mesh import BY_ACTOR, BY_SEED, parts_of
@@ -43,12 +43,12 @@ class Trainer:
     init: Callable[[Array], TrainState]  # key -> state [S, ...]
     run_rounds: RunRounds  # state, number of rounds -> state, numbers [S, updates, ...] on the host
     measure: Callable[[Params, Array], Measured]  # params [S, ...], key -> greedy episodes [S, episodes, ...]
-    act: Callable[..., Any]  # the two programs of a round
+    collect_round: Callable[..., Any]  # the two programs of a round
     learn: Callable[..., Any]
     placed: Placed  # where the state's arrays lie
     learner: Learner
     collect: Callable[[Array, Params], Window]  # key, params -> one round's episodes as rows for the replay
-    sample: Callable[[Array, Rows], Window]  # key, rows -> a batch for one update
+    sample: Callable[[Array, Ring], Window]  # key, rows -> a batch for one update
     steps_per_round: int  # of all actors of one seed
     close: Callable[[], None] = nothing  # ends what the host started for it
 
@@ -92,7 +92,7 @@ def make_trainer(
         rows = replay.init(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), example))
         return TrainState(learner=state, rows=rows, key=key_run, crowd=crowd)
 
-    def act(key: Array, params: Params, rows: Rows, crowd: Any, values: Any) -> tuple[Array, Array, Rows, Any]:
+    def collect_round(key: Array, params: Params, rows: Ring, crowd: Any, values: Any) -> tuple[Any, ...]:
         """One round's episodes into the replay; (next key, key to learn with, rows, actors)."""
         key, key_collect, key_learn = jax.random.split(key, 3)
         windows, crowd = collect(values, key_collect, params, crowd)
@@ -111,20 +111,19 @@ def make_trainer(
 
     state = TrainState(learner=BY_SEED, rows=placed.rows, key=BY_SEED, crowd=BY_ACTOR)  # type: ignore[arg-type]
     all_init = placed(jax.vmap(init), (BY_SEED, BY_SEED), state)
-    all_act = placed(
-        jax.vmap(act), (BY_SEED, BY_SEED, placed.rows, BY_ACTOR, BY_SEED), (BY_SEED, BY_SEED, placed.rows, BY_ACTOR)
-    )
+    after_round = BY_SEED, BY_SEED, placed.rows, BY_ACTOR
+    all_collect = placed(jax.vmap(collect_round), (*after_round, BY_SEED), after_round)
     all_learn = placed(make_learn(config, replay, made, parts), (BY_SEED, placed.rows, BY_SEED, BY_SEED), BY_SEED)
     all_measure = placed(jax.vmap(measure_greedy), (BY_SEED, BY_SEED), BY_SEED)
     measured = measured_like(world)
-    compiled_act = compiled("act", all_act, lambda key, params, rows, crowd, _: (key, key, rows, crowd), donate=2)
+    compiled_round = compiled("act", all_collect, lambda key, params, rows, crowd, _: (key, key, rows, crowd), donate=2)
     compiled_learn = compiled("learn", all_learn, lambda state, *_: (state, a_leaf_each(Numbers)), donate=0)
     values = {name: placed.put(name, value) for name, value in values.items()}
     trainer = Trainer(
         init=compiled("init", lambda key: all_init(per_lane(key), values), None),
-        run_rounds=in_rounds(compiled_act, compiled_learn, values),
+        run_rounds=in_rounds(compiled_round, compiled_learn, values),
         measure=compiled("measure", lambda params, key: all_measure(params, per_lane(key)), lambda *_: measured),
-        act=compiled_act,
+        collect_round=compiled_round,
         learn=compiled_learn,
         placed=placed,
         learner=learner,

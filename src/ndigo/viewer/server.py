@@ -67,8 +67,8 @@ def make_app(
         assert company is not None
         await websocket.accept()
         if num_sessions >= most_sessions:
-            told = f"{most_sessions} pages are open, and that is all; close one, then load this one again"
-            await websocket.send_text(json.dumps({"type": "full", "message": told}))
+            message = f"{most_sessions} pages are open, and that is all; close one, then load this one again"
+            await websocket.send_text(json.dumps({"type": "full", "message": message}))
             return await websocket.close(TOO_MANY)
         num_sessions += 1
         try:

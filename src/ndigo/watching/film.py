@@ -20,7 +20,7 @@ from ndigo.storage.episodes import Episodes
 from ndigo.watching.panels import Picture, belief_panel, colours_of, heat_scale, marked, view_panel, world_panel
 from ndigo.watching.strips import MOST_NATS, Strip, loss_strip, reward_strip
 
-PAPER: RGB = (28, 31, 38)
+BACKGROUND: RGB = (28, 31, 38)
 INK: RGB = (226, 228, 233)
 FAINT: RGB = (142, 147, 158)
 LINE: RGB = (62, 66, 77)
@@ -97,14 +97,14 @@ class Film:
     def _rewards(self) -> Strip:
         split = self.episodes.reward_c[self.episode, : self.until]
         if split.any():
-            return reward_strip(split, self._channel_colours, self.strip_size, PAPER)
+            return reward_strip(split, self._channel_colours, self.strip_size, BACKGROUND)
         total = self.episodes.reward[self.episode, : self.until, None]
-        return reward_strip(total, [INK], self.strip_size, PAPER)
+        return reward_strip(total, [INK], self.strip_size, BACKGROUND)
 
     @cached_property
     def _losses(self) -> Strip:
         losses = self.episodes.discovery_loss[self.episode, : self.until + 1]
-        return loss_strip(losses, self.colours, self.strip_size, PAPER, width=2 * self.scale)
+        return loss_strip(losses, self.colours, self.strip_size, BACKGROUND, width=2 * self.scale)
 
     @property
     def _channel_colours(self) -> list[RGB]:
@@ -115,7 +115,7 @@ class Film:
     @cached_property
     def _still(self) -> Image.Image:
         """All that does not change from frame to frame."""
-        image = Image.new("RGB", self.size, PAPER)
+        image = Image.new("RGB", self.size, BACKGROUND)
         draw = ImageDraw.Draw(image)
         names = [thing["name"] for thing in self.episodes.meta["objects"]]
         self._words(draw, (self.gap, self.gap), [(title_of(self.episodes, self.episode), INK)])

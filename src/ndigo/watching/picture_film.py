@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from ndigo.storage.episodes import Episodes
-from ndigo.watching.film import FAINT, INK, LOOK_AHEAD, PAPER, At, font, reveal, title_of
+from ndigo.watching.film import BACKGROUND, FAINT, INK, LOOK_AHEAD, At, font, reveal, title_of
 from ndigo.watching.frame_pictures import colour_of
 from ndigo.watching.panels import Picture
 from ndigo.watching.strips import Strip, loss_strip, reward_strip
@@ -87,11 +87,11 @@ class PictureFilm:
         named = {entry["name"]: tuple(entry["colour"]) for entry in self.episodes.meta.get("legend", ())}
         names = [channel["name"] for channel in self.episodes.meta["channels"]][: split.shape[1]]
         colours = [named.get(name, colour_of(c)) for c, name in enumerate(names)]
-        return reward_strip(split, colours, self.strip_size, PAPER)
+        return reward_strip(split, colours, self.strip_size, BACKGROUND)
 
     @cached_property
     def _losses(self) -> Strip:
-        return loss_strip(self._surprise[:, None], [INK], self.strip_size, PAPER, width=2 * self.scale)
+        return loss_strip(self._surprise[:, None], [INK], self.strip_size, BACKGROUND, width=2 * self.scale)
 
     @property
     def _surprise(self) -> np.ndarray:
@@ -101,7 +101,7 @@ class PictureFilm:
     @cached_property
     def _still(self) -> Image.Image:
         """All that does not change from frame to frame."""
-        image = Image.new("RGB", self.size, PAPER)
+        image = Image.new("RGB", self.size, BACKGROUND)
         draw = ImageDraw.Draw(image)
         draw.text((self.gap, self.gap), title_of(self.episodes, self.episode), INK, self.font)
         for title, _, (x, y), _ in self.panels:

@@ -190,20 +190,20 @@ def read_off(
 
 def notes(world: World, state: Any) -> dict[str, Array]:
     """What a state tells beside its frame."""
-    told: dict[str, Array] = {}
+    found: dict[str, Array] = {}
     if world.task_reward is not None:
-        told["task"] = jnp.float32(world.task_reward(state))
+        found["task"] = jnp.float32(world.task_reward(state))
     if world.happens is not None:
-        told["events"] = jnp.asarray(world.happens(state), bool)
+        found["events"] = jnp.asarray(world.happens(state), bool)
     if world.ends is not None:
-        told["is_last"] = jnp.bool_(world.ends(state)[0])
-    return told
+        found["is_last"] = jnp.bool_(world.ends(state)[0])
+    return found
 
 
-def happening(look: Appearance, world: World, o_t: Any, told: dict[str, Array]) -> Array | None:
+def happening(look: Appearance, world: World, o_t: Any, notes_t: dict[str, Array]) -> Array | None:
     """Which events hold in frames [T, ...]; without a map, also what is in view. None where nothing can happen."""
     seen = [] if look.painter is None else [in_view(world.frame, o_t)]
-    both = [*seen, *([told["events"]] if world.happens is not None else [])]
+    both = [*seen, *([notes_t["events"]] if world.happens is not None else [])]
     joined = jnp.concatenate(both, axis=-1) if both else None
     return None if joined is None or joined.shape[-1] == 0 else joined
 

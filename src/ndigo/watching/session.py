@@ -180,8 +180,8 @@ def _look(
 ) -> tuple[Live, dict[str, Array]]:
     """The frame after `before`, whose world has already moved and whose `a_t` has been taken."""
     t, a_tm1, o_t = before.t + 1, before.a_t, world.observe(before.world)
-    told = notes(world, before.world)
-    task_tm1 = jnp.where(t > 0, told.get("task", 0.0), 0.0)
+    noted = notes(world, before.world)
+    task_tm1 = jnp.where(t > 0, noted.get("task", 0.0), 0.0)
     b_t = params.model.core.step(o_t, a_tm1, before.b_t)
     a_t, memory = params.policy(world, reward, joined).act(o_t, before.memory)
     past, at = _remembered(before, t, Past(o_t=o_t, a_tm1=a_tm1, b_tm1=before.b_t, task_tm1=task_tm1))
@@ -193,12 +193,12 @@ def _look(
         "reward": jnp.where(is_known, r_t, 0.0),
         "reward_t": jnp.where(is_known, t - 1, -1),
         "reward_c": jnp.where(is_known, r_c, 0.0),
-        **told,
+        **noted,
         **_views(look, params, o_t, b_t, a_t),
     }
-    if "task" in told:
+    if "task" in noted:
         shown["task"] = task_tm1
-    first = jax.tree.map(lambda x: x[None], (o_t, told))
+    first = jax.tree.map(lambda x: x[None], (o_t, noted))
     if (events := happening(look, world, *first)) is not None:
         shown["events"] = events[0]
     if look.painter is not None and loss_c is not None:

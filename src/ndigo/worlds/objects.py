@@ -106,12 +106,12 @@ def bounce(words, placed: Placed, agent, is_bumped, places: Places) -> Placed:
     """One cell straight on; reversed within the step where blocked; still where blocked both ways."""
     assert placed.direction is not None
     reverse = placed.direction ^ 1  # up <-> down, right <-> left
-    ahead = places.neighbour[placed.cell, placed.direction]
+    in_front = places.neighbour[placed.cell, placed.direction]
     behind = places.neighbour[placed.cell, reverse]
-    can_go_on = (ahead >= 0) & (ahead != agent)
+    can_go_on = (in_front >= 0) & (in_front != agent)
     can_turn = (behind >= 0) & (behind != agent)
     return Placed(
-        cell=jnp.where(can_go_on, ahead, jnp.where(can_turn, behind, placed.cell)),
+        cell=jnp.where(can_go_on, in_front, jnp.where(can_turn, behind, placed.cell)),
         direction=jnp.where(can_go_on, placed.direction, reverse),
     )
 

@@ -28,7 +28,7 @@ Event = Callable[[Any, float], Any]  # environment, reward of the step into this
 
 @dataclass(frozen=True)
 class Reading:
-    """How what an environment shows becomes what is told of it."""
+    """How what an environment shows becomes the record of a step."""
 
     space: spaces.Space  # of a frame, as the world's frame has it
     read: Callable[[Any], Any]  # observation -> frame, in NumPy
@@ -38,8 +38,8 @@ class Reading:
 
     def where(self, env: Any) -> np.ndarray:
         """The numbers of a place in a row."""
-        told = () if self.place is None else _leaves(self.place(env))
-        return np.concatenate([np.zeros(0), *(np.ravel(np.asarray(x, float)) for x in told)]).astype(np.float32)
+        numbers = () if self.place is None else _leaves(self.place(env))
+        return np.concatenate([np.zeros(0), *(np.ravel(np.asarray(x, float)) for x in numbers)]).astype(np.float32)
 
 
 class Batch(gymnasium.Env):

@@ -27,7 +27,7 @@ GOAL = ("goal",)  # the one event of a world whose task pays for reaching its go
 
 
 class Stepped(eqx.Module):
-    """A suite's state, and what its last step told."""
+    """A suite's state, and what its last step showed."""
 
     inner: Any
     o_t: Any  # as the world's frame has it

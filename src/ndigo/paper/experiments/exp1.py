@@ -55,8 +55,8 @@ PRINTED = Printed(
 
 
 def more_than_ten_times(rows: Rows) -> list[Part]:
-    q, more = loss_ratio(rows, NAME, "icm", "ndigo-4")
-    return [above("loss of icm over ndigo-4's: more than 10", q, 10.0, **more)]
+    quantity, more = loss_ratio(rows, NAME, "icm", "ndigo-4")
+    return [above("loss of icm over ndigo-4's: more than 10", quantity, 10.0, **more)]
 
 
 def pe_is_paid_by_noise(rows: Rows) -> list[Part]:
@@ -65,9 +65,11 @@ def pe_is_paid_by_noise(rows: Rows) -> list[Part]:
     parts = []
     for name in ("walls", "fixed"):
         # Both of one seed: resampled together.
-        q = mean_of(paid["noise"] - paid[name], numbers.row)
+        quantity = mean_of(paid["noise"] - paid[name], numbers.row)
         figures = f"{paid[name].mean():.3g} against {paid['noise'].mean():.3g}, difference"
-        parts.append(above(f"pe is paid less for {name} than for the noise", q, 0.0, [numbers.row], figures=figures))
+        parts.append(
+            above(f"pe is paid less for {name} than for the noise", quantity, 0.0, [numbers.row], figures=figures)
+        )
     return parts
 
 

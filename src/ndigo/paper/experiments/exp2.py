@@ -57,10 +57,10 @@ PRINTED = Printed(
 
 
 def less_than_twice(rows: Rows) -> list[Part]:
-    q, more = loss_ratio(rows, NAME, "icm", "ndigo-4")
+    quantity, more = loss_ratio(rows, NAME, "icm", "ndigo-4")
     return [
-        above("loss of icm over ndigo-4's: more than 1", q, 1.0, is_essential=True, **more),
-        below("loss of icm over ndigo-4's: less than 2", q, 2.0, is_essential=True, **more),
+        above("loss of icm over ndigo-4's: more than 1", quantity, 1.0, is_essential=True, **more),
+        below("loss of icm over ndigo-4's: less than 2", quantity, 2.0, is_essential=True, **more),
     ]
 
 
@@ -72,8 +72,8 @@ def no_variant_differs(rows: Rows) -> list[Part]:
 
 
 def uncertainty_vanishes(rows: Rows) -> list[Part]:
-    q = known_after(rows, NAME, "ndigo-2", "fixed", slice(0, 1))
-    return [below("loss of ndigo-2 with the object in view under 0.1", q, 0.1, rows_of(NAME, "ndigo-2"))]
+    quantity = known_after(rows, NAME, "ndigo-2", "fixed", slice(0, 1))
+    return [below("loss of ndigo-2 with the object in view under 0.1", quantity, 0.1, rows_of(NAME, "ndigo-2"))]
 
 
 CLAIMS = (

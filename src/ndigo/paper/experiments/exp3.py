@@ -52,8 +52,10 @@ def both_are_known(rows: Rows) -> list[Part]:
     bound, parts = half_of_knowing_the_room(NAME), []
     for reward in NDIGO:
         for name in ("upper", "lower"):
-            q = seen(rows, NAME, reward, "discovery_loss", name)
-            parts.append(below(f"loss of {reward} for {name} under {bound:.2f}", q, bound, rows_of(NAME, reward)))
+            quantity = seen(rows, NAME, reward, "discovery_loss", name)
+            parts.append(
+                below(f"loss of {reward} for {name} under {bound:.2f}", quantity, bound, rows_of(NAME, reward))
+            )
     return parts
 
 

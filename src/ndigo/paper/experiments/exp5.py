@@ -51,10 +51,10 @@ def reaches(reward: str, room: int, *, is_said: bool, is_essential: bool = False
     """Whether the agent sees the room's object in more than 1% of its episodes."""
 
     def compare(rows: Rows) -> list[Part]:
-        q = seen(rows, NAME, reward, "frequency", ROOMS[room - 1])
+        quantity = seen(rows, NAME, reward, "frequency", ROOMS[room - 1])
         decide, verb = (above, "reaches") if is_said else (below, "does not reach")
         text, where = f"{reward} {verb} room {room}", rows_of(NAME, reward)
-        return [decide(text, q, REACHED, where, figures="percent of episodes", is_essential=is_essential)]
+        return [decide(text, quantity, REACHED, where, figures="percent of episodes", is_essential=is_essential)]
 
     return compare
 

@@ -91,8 +91,8 @@ def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins
             actors = dataclasses.replace(new.actors, finished=crowd.actors.finished)
             return Crowd(actors=actors, b_tm1=new.b_tm1), explorers.begin(seed_of(key[0]))
 
-        kept = jax.jit(jax.vmap(store), donate_argnums=0)
-        return spread_over_slots(config.updates_per_round, num_slots, begin, collect, kept, learn, joined)
+        store_all = jax.jit(jax.vmap(store), donate_argnums=0)
+        return spread_over_slots(config.updates_per_round, num_slots, begin, collect, store_all, learn, joined)
 
     def measure_seed(params: Params, slots: Slots, told: Told) -> Measured:
         params, packed = lower(params, config.precision), world.frame.pack(slots.o_t)

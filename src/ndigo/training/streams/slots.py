@@ -66,8 +66,8 @@ def play_slots(
         state = begin_where(world.reset, is_last, key_reset, world.step(key_step, actor.state, did.a_t))
         r_t = jnp.float32(0) if world.task_reward is None else world.task_reward(state).astype(jnp.float32)
         r_t = jnp.where(is_last, 0.0, r_t)
-        told = jnp.where(is_last, 0, did.a_t), jnp.where(is_last, 1.0, did.mu_t), r_t, actor.h_tm1
-        return advance(actor, did, is_last, r_t, state), ((look(actor), note(actor.state)), told)
+        step = jnp.where(is_last, 0, did.a_t), jnp.where(is_last, 1.0, did.mu_t), r_t, actor.h_tm1
+        return advance(actor, did, is_last, r_t, state), ((look(actor), note(actor.state)), step)
 
     after, (seen, steps) = lax.scan(body, actor, draws)
     end = (look(after), note(after.state))

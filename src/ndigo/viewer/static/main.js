@@ -31,8 +31,8 @@ async function mount(root) {
     if (!isWhole) root.tabIndex = 0;
     await mountPlayer(root, source, isWhole ? document : root);
   } catch (error) {
-    const told = `This cannot be shown: ${error.message}.`;
-    root.replaceChildren(make("p", { class: "notice failed", role: "alert" }, told));
+    const message = `This cannot be shown: ${error.message}.`;
+    root.replaceChildren(make("p", { class: "notice failed", role: "alert" }, message));
   }
 }
 

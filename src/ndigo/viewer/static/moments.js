@@ -95,12 +95,12 @@ function ofHands(episode) {
 /** [{t, text, colour}] in order, of what is known of the episode; colour where it is an object's. */
 export function momentsOf(episode) {
   const all = [...ofHands(episode), ...ofObjects(episode), ...ofEvents(episode), ...ofPay(episode)];
-  const told = [];
+  const chosen = [];
   for (const moment of all) {
-    const isNear = told.some(({ t, text }) => Math.abs(t - moment.t) < 2 && text !== moment.text);
-    if (moment.t < episode.length && !(isNear && isOfPay(moment.text)) && told.length < MOST) told.push(moment);
+    const isNear = chosen.some(({ t, text }) => Math.abs(t - moment.t) < 2 && text !== moment.text);
+    if (moment.t < episode.length && !(isNear && isOfPay(moment.text)) && chosen.length < MOST) chosen.push(moment);
   }
-  return told.sort((a, b) => a.t - b.t);
+  return chosen.sort((a, b) => a.t - b.t);
 }
 
 /** What there is to say at frame t: the newest moment, or what the agent is paid for. */
