@@ -132,12 +132,15 @@ def test_an_experiments_own_record_and_reward_keep_their_names(tmp_path):
 @pytest.mark.parametrize(
     ("world", "message"),
     [
-        ("custom_wrld:world", r"^world 'custom_wrld:world': cannot import 'custom_wrld'"),
+        (
+            "custom_wrld:world",
+            r"^world 'custom_wrld:world': there is no module 'custom_wrld'; run from",
+        ),
         (
             "custom_world:wrld",
             r"^world 'custom_world:wrld': module custom_world \(\S+/custom_world.py\) has no 'wrld'$",
         ),
-        ("custom_world:NUM_DOORS", r"^world 'custom_world:NUM_DOORS': expected a World record, got int$"),
+        ("custom_world:NUM_DOORS", r"^world 'custom_world:NUM_DOORS': expected a record of World, got int$"),
         ("exp9", r"^unknown world or experiment 'exp9'"),
         (":world", r"^world ':world': '' is no module's name; write MODULE:NAME$"),
         ("..:world", r"^world '..:world': '..' is no module's name; write MODULE:NAME$"),

@@ -21,7 +21,7 @@ from ndigo.errors import NdigoError
 from ndigo.from_module import without_working_folder
 from ndigo.interop.suites import SUITES
 from ndigo.scale import local
-from ndigo.scale.sweep import Row
+from ndigo.scale.sweep import SweepRow
 from ndigo.storage.agents import load_agent, save_agent
 
 AGENTS = Path(__file__).parent.parent / "results" / "agents"
@@ -158,7 +158,7 @@ def test_the_process_of_a_row_imports_nothing_from_the_working_folder(tmp_path, 
     for name in ("json", "jax", "optax"):
         (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name} of the working folder')")
     monkeypatch.chdir(tmp_path)
-    row = Row("row", ndigo.Config(world="nowhere"), tmp_path / "row")
+    row = SweepRow("row", ndigo.Config(world="nowhere"), tmp_path / "row")
     assert local._start([row], {}).wait(timeout=200) == 2
     assert (row.path / local.LOG).read_text().startswith("ndigo: unknown world or experiment 'nowhere'")
 

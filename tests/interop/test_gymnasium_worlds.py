@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
 import os
 import re
 import signal
@@ -150,11 +151,15 @@ def test_what_an_environment_raises_amid_a_run_is_an_error_in_one_line():
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_the_whole_group_stops_no_environment_and_closing_ends_them_all(number):
     """As a terminal's Ctrl-C, `timeout` and Slurm send it: the run finishes its chunk, for which it needs them."""
-    envs = from_gymnasium(CountingEnv, name="counting").host.open(2, 2)  # type: ignore[union-attr]
+    host = from_gymnasium(CountingEnv, name="counting").host
+    assert host is not None
+    before = set(multiprocessing.active_children())
+    envs = host.open(2, 2)
     envs.reset(0)
-    processes = envs._envs.processes
+    processes = set(multiprocessing.active_children()) - before
+    assert len(processes) == 2
     for process in processes:
-        os.kill(process.pid, number)
+        os.kill(process.pid or 0, number)
     for _ in range(3):
         envs.send(np.zeros(2, int))
         envs.receive()

@@ -286,7 +286,8 @@ def test_without_arguments_the_best_agent_stands_beside_one_that_is_not_ndigos(r
     rewards = [view.describe(path, ()).reward.name for path in paths[:-1]]
     assert rewards[0].startswith("ndigo")
     assert not any(reward.startswith("ndigo") for reward in rewards[1:])
-    company = view.gather(Arguments(paths=paths))
+    args = Arguments(paths=paths)
+    company = view.gather(args, view.find_all(args))
     assert company.compare
     assert len({performer.label for performer in company.performers}) == len(
         company.performers

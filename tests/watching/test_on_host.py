@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +17,7 @@ from ndigo.commands.view import Arguments, recorded_first
 from ndigo.errors import NdigoError
 from ndigo.types import Window
 from ndigo.watching.recording import episode_key, record
+from ndigo.worlds import World
 from ndigo.worlds.host import Host, seed_of
 
 KEYS = [episode_key(0, i) for i in range(4)]
@@ -76,19 +79,13 @@ def test_an_environment_that_makes_no_pictures_is_shown_by_its_frames(agent):
     assert found.seen is not None
 
 
-def test_the_page_records_such_a_world_first_and_does_not_mix_it_with_live_ones(agent, monkeypatch, tmp_path):
-    class Found:
-        def __init__(self, world):
-            self.path, self.world, self.world_name = tmp_path, world, world.name
+def test_the_page_records_such_a_world_first_and_does_not_mix_it_with_live_ones(agent, tmp_path):
+    def found(world: World) -> Any:
+        return SimpleNamespace(path=tmp_path, world=world, world_name=world.name, agent=lambda *_: agent)
 
-        def agent(self, *_):
-            return agent
-
-    hosted, live = Found(agent.world), Found(dataclasses.replace(agent.world, host=None))
+    hosted, live = found(agent.world), found(dataclasses.replace(agent.world, host=None))
     args = Arguments(paths=(tmp_path,), episode=1)
-    for found, expected in (([live], []), ([hosted], [1])):
-        monkeypatch.setattr("ndigo.commands.view.find", lambda path, trust, found=found: found)
-        assert [recording.meta["first_episode"] for recording in recorded_first(args)] == expected
-    monkeypatch.setattr("ndigo.commands.view.find", lambda path, trust: [hosted, live])
+    assert recorded_first(args, [live]) == []
+    assert [recording.meta["first_episode"] for recording in recorded_first(args, [hosted])] == [1]
     with pytest.raises(NdigoError, match=r"can only be recorded \(counting\): name it without the others$"):
-        recorded_first(args)
+        recorded_first(args, [hosted, live])

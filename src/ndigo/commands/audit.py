@@ -82,13 +82,13 @@ def run(args: Arguments) -> None:
     policy = policy_of(args.policy, world, trained)
     parts = count(1)
     with working("auditing episodes (compiling first)", len(agents or [None]) * (1 + len(world.objects))) as advance:
-        judged = audit_policy(world, reward, policy, agents, key_own, args.episodes, lambda: advance(next(parts)))
+        audited = audit_policy(world, reward, policy, agents, key_own, args.episodes, lambda: advance(next(parts)))
         num_sought = min(SEEKERS, args.episodes)
         seekers = audit_seekers(world, reward, agents, key_seek, num_sought, lambda: advance(next(parts)))
     assert world.grid is not None
     channels = [channel.name for channel in world.channels]
     audit = summarise(
-        judged,
+        audited,
         seekers,
         reward=reward.name,
         gamma=0.99 if trained is None else trained.config.gamma,
@@ -96,21 +96,21 @@ def run(args: Arguments) -> None:
         kinds={o.name: o.kind for o in world.grid.objects},
         are_walls_whole=trained is not None and trained.config.likelihood == "mixture",
     )
-    told = verdict(audit)
+    text = verdict(audit)
     name = args.path if trained is None else trained.config.world
     title = f"{args.path}: {reward.name} in {name}, {whose(args.policy, trained, args.episodes)}"
-    figure = None if judged.learned is None else figure_path(args)
+    figure = None if audited.learned is None else figure_path(args)
     if figure is not None:
         make_folder(figure.parent)
-        steps = f"every step of {judged.ideal.shape[0] * args.episodes} episodes"
-        draw_scatter(judged, audit, channels, f"{reward.name} in {name}, {steps}", figure)
+        steps = f"every step of {audited.ideal.shape[0] * args.episodes} episodes"
+        draw_scatter(audited, audit, channels, f"{reward.name} in {name}, {steps}", figure)
     if args.json:
         about = {"path": args.path, "policy": args.policy, "episodes": args.episodes, "seed": args.seed}
-        print(json.dumps(about | audit.as_dict() | {"verdict": told, "figure": figure and str(figure)}, indent=1))
+        print(json.dumps(about | audit.as_dict() | {"verdict": text, "figure": figure and str(figure)}, indent=1))
         return
     console = plain_console()
     print(fitted(f"{title}\n"))
-    console.print(told, "", sep="\n", highlight=False)
+    console.print(text, "", sep="\n", highlight=False)
     for heading, meaning, table in tables(audit):
         console.print(Text(heading, "bold"), Text(meaning, "dim"), table, "", sep="\n", highlight=False)
     if figure is not None:

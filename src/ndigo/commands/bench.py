@@ -62,7 +62,7 @@ def run(args: Arguments) -> None:
         raise NdigoError(f"--experiment {args.experiment}: bench times worlds that the device steps; this one the host")
     check_records(Config(world=args.experiment, reward=args.reward), world, reward)
     changes: dict[str, Any] = {name: n for name, n in (("batch", args.batch), ("actors", args.actors)) if n}
-    console, told = plain_console(quiet=args.json), []
+    console, timed = plain_console(quiet=args.json), []
     for seeds in args.seeds:
         config = config_of_preset(
             args.preset or default_preset(), world=args.experiment, reward=args.reward, seeds=seeds, **changes
@@ -72,11 +72,11 @@ def run(args: Arguments) -> None:
             timings = measure(config, world, reward, args.repeats)
         title = f"{many} x {config.batch} windows x {config.window} steps, {config.actors} actors"
         console.print(Text(title, "bold"), summary(timings), table(timings), sep="\n", highlight=False)
-        told.append({"config": dataclasses.asdict(config), **dataclasses.asdict(timings)})
+        timed.append({"config": dataclasses.asdict(config), **dataclasses.asdict(timings)})
     device, versions = jax.devices()[0].device_kind, {"jax": jax.__version__, "python": platform.python_version()}
     console.print(f"{device}, jax {versions['jax']}, Python {versions['python']}", highlight=False)
     if args.json:
-        print(json.dumps({"device": device, "versions": versions, "runs": told}, indent=1))
+        print(json.dumps({"device": device, "versions": versions, "runs": timed}, indent=1))
 
 
 def table(timings: Timings) -> Table:

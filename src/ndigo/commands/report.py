@@ -100,8 +100,8 @@ def _report_runs(args: Arguments) -> None:
         print(fitted(f"{world}: last evaluation, mean over seeds with 95% bootstrap interval (one seed has none)"))
         lines = _lines(folders, print)
         experiment = experiment_of_run(folders[0].settings())
-        told = (whole_conclusion(line) if line.whole else conclusion(line, experiment) for line in lines)
-        print(fitted("\n".join(["", *told, ""])))
+        sentences = (whole_conclusion(line) if line.whole else conclusion(line, experiment) for line in lines)
+        print(fitted("\n".join(["", *sentences, ""])))
         grids[world] = None if experiment is None else experiment.world.grid
         for table in (whole_table(lines), channel_table(lines)):
             if table is not None:

@@ -70,9 +70,10 @@ def run(args: Arguments) -> None:
     is_recorded = [path.suffix == ".npz" for path in args.paths]
     if any(is_recorded) and not all(is_recorded):
         raise NdigoError("recordings and agents cannot be watched together; name the ones or the others")
-    episodes = [load_episodes(path) for path in args.paths] if all(is_recorded) else recorded_first(args)
+    agents = [] if all(is_recorded) else find_all(args)
+    episodes = [load_episodes(path) for path in args.paths] if not agents else recorded_first(args, agents)
     recording = pack(episodes) if episodes else None
-    company = None if episodes else gather(args)
+    company = None if episodes else gather(args, agents)
     listener = bind(args.host, args.port)
     port = listener.getsockname()[1]
     app = make_app(company, recording, args.host, port)
@@ -84,9 +85,8 @@ def run(args: Arguments) -> None:
     serve(app, listener)
 
 
-def recorded_first(args: Arguments) -> list[Episodes]:
+def recorded_first(args: Arguments, agents: Sequence[Found]) -> list[Episodes]:
     """Of agents whose worlds the host steps: no page can step those, so some episodes are recorded and played."""
-    agents = [found for path in args.paths for found in find(path, args.trust)]
     hosted = [found for found in agents if found.world.host is not None]
     if not hosted:
         return []
@@ -115,10 +115,13 @@ def opening_scene() -> tuple[Path, ...]:
     return (hero.path, *([] if rival is None else [rival.path]), folder)
 
 
-def gather(args: Arguments) -> Company:
-    """Everything that the paths name. What is named itself must load; what merely lies in a named folder may not."""
-    found_at = {found.path.resolve(): found for path in args.paths for found in find(path, args.trust)}
-    agents = list(found_at.values())
+def find_all(args: Arguments) -> list[Found]:
+    """All that the paths name, each once."""
+    return list({found.path.resolve(): found for path in args.paths for found in find(path, args.trust)}.values())
+
+
+def gather(args: Arguments, agents: Sequence[Found]) -> Company:
+    """What is named itself must load; what merely lies in a named folder may not."""
     for path in args.paths:
         for agent in agents:
             if agent.path == path:

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from ndigo.errors import NdigoError, running
-from ndigo.gate.shapes import told
+from ndigo.gate.shapes import text_of
 from ndigo.worlds import World
 
 NUM_STEPS = 200  # of uniform actions
@@ -41,10 +41,10 @@ def check_host(world: World) -> None:
 def _require_types(whose: str, found: Any, spec: Any) -> None:
     if isinstance(spec, dict):
         if not isinstance(found, dict) or set(found) != set(spec):
-            raise NdigoError(f"{whose} is {told(found)}, expected a dictionary with {', '.join(map(repr, spec))}")
+            raise NdigoError(f"{whose} is {text_of(found)}, expected a dictionary with {', '.join(map(repr, spec))}")
         for name, part in spec.items():
             _require_types(f"{whose} under {name!r}", found[name], part)
         return
     if not hasattr(found, "dtype") or (found.shape[1:], found.dtype) != (spec.shape, spec.dtype):
-        shown = f"{found.dtype}{list(found.shape[1:])}" if hasattr(found, "dtype") else told(found)
+        shown = f"{found.dtype}{list(found.shape[1:])}" if hasattr(found, "dtype") else text_of(found)
         raise NdigoError(f"{whose} is {shown}, expected {spec.dtype}{list(spec.shape)}: read must return the frame")

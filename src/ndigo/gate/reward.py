@@ -19,7 +19,7 @@ from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.errors import NdigoError, running
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned
-from ndigo.gate.world import EPISODES, KEPT, MOST_STEPS, Sample, sample
+from ndigo.gate.world import EPISODES, MOST_STEPS, MOST_TRIED, Sample, sample
 from ndigo.rewards import IntrinsicReward, pay_stored
 from ndigo.training.learner import make_learner
 from ndigo.types import Paid, Window
@@ -28,7 +28,7 @@ from ndigo.worlds import World
 TOLERANCE = 1e-3  # of the sum over channels, as a share of the largest pay: sums in bfloat16 are no closer
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MOST_TRIED)
 def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
     """An error in one line where a function of the reward does not return what the record says."""
     _check_record(reward)

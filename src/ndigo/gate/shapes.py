@@ -28,34 +28,34 @@ def require_array(whose: str, found: Any, shape: Sequence[int], kind: type | str
     expected = f"{kind if isinstance(kind, str) else jnp.dtype(kind).name}{_axes(shape)}"
     is_right = hasattr(found, "dtype") and tuple(found.shape) == tuple(shape) and _is_kind(found.dtype, kind)
     if not is_right:
-        raise NdigoError(f"{whose} returned {told(found)}, expected {expected}{why}")
+        raise NdigoError(f"{whose} returned {text_of(found)}, expected {expected}{why}")
 
 
 def require_record(whose: str, found: Any, record: type) -> None:
     if not isinstance(found, record):
-        raise NdigoError(f"{whose} returned {told(found)}, expected a {record.__name__} record")
+        raise NdigoError(f"{whose} returned {text_of(found)}, expected a {record.__name__} record")
 
 
 def require_same(whose: str, found: Any, wanted: Any, of: str) -> None:
     """The same tree of the same types; `of` says what `wanted` is."""
     if jax.tree.structure(found) != jax.tree.structure(wanted):
-        raise NdigoError(f"{whose} returned {told(found)}, expected {told(wanted)} as {of}")
+        raise NdigoError(f"{whose} returned {text_of(found)}, expected {text_of(wanted)} as {of}")
     leaves, others = jax.tree_util.tree_flatten_with_path(found)[0], jax.tree.leaves(wanted)
     for (path, leaf), other in zip(leaves, others, strict=True):
         if (leaf.shape, leaf.dtype) != (other.shape, other.dtype):
             where = jax.tree_util.keystr(path)
             part = f" in {where}" if where else ""
-            raise NdigoError(f"{whose} returned {told(leaf)}{part}, expected {told(other)} as {of}")
+            raise NdigoError(f"{whose} returned {text_of(leaf)}{part}, expected {text_of(other)} as {of}")
 
 
-def told(found: Any) -> str:
+def text_of(found: Any) -> str:
     """`int32[3,5]` of an array; the kind of anything else, with its leaves if they are few."""
     if hasattr(found, "dtype"):
         return f"{found.dtype}{_axes(found.shape)}"
     if found is None:
         return "None"
     leaves = jax.tree.leaves(found)
-    inside = f" of {', '.join(map(told, leaves))}" if len(leaves) <= 4 and all(map(_is_array, leaves)) else ""
+    inside = f" of {', '.join(map(text_of, leaves))}" if len(leaves) <= 4 and all(map(_is_array, leaves)) else ""
     return f"a {type(found).__name__}{inside}"
 
 

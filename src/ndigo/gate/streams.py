@@ -10,13 +10,13 @@ import numpy as np
 
 from ndigo.config import Config
 from ndigo.errors import NdigoError
-from ndigo.gate.shapes import require_array, returned, told
+from ndigo.gate.shapes import require_array, returned, text_of
 from ndigo.rewards import IntrinsicReward
 from ndigo.worlds import World
 
 
-class Told(NamedTuple):
-    """What a world that says when its episodes end tells of a state."""
+class Notes(NamedTuple):
+    """What a state says beside its frame, in a world that says when its episodes end."""
 
     is_last: Any
     is_terminal: Any
@@ -34,7 +34,7 @@ def check_ends(world: World, state: Any) -> None:
         return
     found = returned(f"{whose} ends", world.ends, state)
     if not isinstance(found, tuple) or len(found) != 2:
-        raise NdigoError(f"{whose} ends returned {told(found)}, expected two: is_last and is_terminal")
+        raise NdigoError(f"{whose} ends returned {text_of(found)}, expected two: is_last and is_terminal")
     for name, flag in zip(("is_last", "is_terminal"), found, strict=True):
         require_array(f"{whose} ends' {name}", flag, (), "bool")
     if world.task_reward is not None:
@@ -49,31 +49,31 @@ def check_ends(world: World, state: Any) -> None:
         returned(f"{whose} place", world.place, state)
 
 
-def tell(world: World, state: Any) -> Told | None:
+def notes_of(world: World, state: Any) -> Notes | None:
     if world.ends is None:
         return None
-    return Told(
+    return Notes(
         *world.ends(state),
         task=jnp.float32(0) if world.task_reward is None else world.task_reward(state),
         place=() if world.place is None else world.place(state),
     )
 
 
-def check_told(world: World, is_first: np.ndarray, said: Told) -> None:
-    """An error where what was told of sampled states, [E, T+1] each, cannot be."""
+def check_notes(world: World, is_first: np.ndarray, notes: Notes) -> None:
+    """An error where the notes of sampled states, [E, T+1] each, cannot be."""
     whose = f"world {world.name}:"
-    if said.is_last[is_first].all():
+    if notes.is_last[is_first].all():
         raise NdigoError(f"{whose} ends says of every episode's first frame that it is the last: no step is ever taken")
-    if (at := np.argwhere(said.is_terminal & ~said.is_last)).size:
+    if (at := np.argwhere(notes.is_terminal & ~notes.is_last)).size:
         raise NdigoError(
             f"{whose} ends says of frame {at[0][1]} that it terminates its episode, and not that it ends it"
         )
-    if (at := np.argwhere(~np.isfinite(said.task))).size:
+    if (at := np.argwhere(~np.isfinite(notes.task))).size:
         t = at[0][1]
         raise NdigoError(
-            f"{whose} task_reward returned {said.task[tuple(at[0])]} in frame {t}, expected a finite number"
+            f"{whose} task_reward returned {notes.task[tuple(at[0])]} in frame {t}, expected a finite number"
         )
-    for leaf in jax.tree.leaves(said.place):
+    for leaf in jax.tree.leaves(notes.place):
         if not np.isfinite(leaf).all():
             raise NdigoError(f"{whose} place returned numbers that are not finite")
 

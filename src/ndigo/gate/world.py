@@ -14,14 +14,14 @@ from ndigo.errors import NdigoError, running, unknown_name
 from ndigo.frames import Bits
 from ndigo.frames.bits import KINDS
 from ndigo.frames.frame import require_names
-from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, told
-from ndigo.gate.streams import Told, check_ends, check_told, tell
+from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, text_of
+from ndigo.gate.streams import Notes, check_ends, check_notes, notes_of
 from ndigo.types import Truth
 from ndigo.worlds import Channel, World
 
 EPISODES = 2  # that are sampled
 MOST_STEPS = 1000  # of each
-KEPT = 32  # what was tried and found right: a run that is begun and continued asks twice
+MOST_TRIED = 32  # what was tried and found right: a run that is begun and continued asks twice
 
 
 class Sample(NamedTuple):
@@ -31,10 +31,10 @@ class Sample(NamedTuple):
     a_t: np.ndarray  # [E, T]
     truth: Truth | None  # each field [E, T+1, ...]
     is_first: np.ndarray | None = None  # [E, T+1]; None where no episode ends within
-    told: Told | None = None  # each field [E, T+1, ...]; None with it
+    notes: Notes | None = None  # each field [E, T+1, ...]; None with it
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MOST_TRIED)
 def check_world(world: World) -> None:
     """An error in one line where a function of the world does not return what the record says."""
     _check_record(world)
@@ -48,17 +48,17 @@ def check_world(world: World) -> None:
     if world.truth is not None:
         _check_truth_types(world, returned(f"{whose} truth", world.truth, state))
     check_ends(world, state)
-    o_t, _, truth, is_first, told = sample(world)
+    o_t, _, truth, is_first, notes = sample(world)
     for i in range(EPISODES):
         if (wrong := world.frame.wrong(jax.tree.map(lambda x: x[i], o_t))) is not None:  # noqa: B023
             raise NdigoError(f"{whose} observe returned {wrong}")
     if truth is not None:
         _check_inside(world, truth)
-    if is_first is not None and told is not None:
-        check_told(world, is_first, told)
+    if is_first is not None and notes is not None:
+        check_notes(world, is_first, notes)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MOST_TRIED)
 def sample(world: World) -> Sample:
     """Episodes of uniform actions, one after the other.
 
@@ -79,25 +79,25 @@ def sample(world: World) -> Sample:
         def body(carry: Any, step: Any) -> Any:
             (is_first, before), (key_t, a_tm1) = carry, step
             state = lax.cond(is_first, lambda: world.reset(key_t), lambda: world.step(key_t, before, a_tm1))
-            told = tell(world, state)
-            is_over = jnp.bool_(False) if told is None else told.is_last
-            return (is_over, state), (look(state), told, is_first)
+            notes = notes_of(world, state)
+            is_over = jnp.bool_(False) if notes is None else notes.is_last
+            return (is_over, state), (look(state), notes, is_first)
 
         # `full` makes zeros of a random key, too.
         nowhere = jax.tree.map(lambda x: lax.full(x.shape, 0, x.dtype), jax.eval_shape(world.reset, key))
         steps = jnp.concatenate([key_reset[None], jax.random.split(key_world, S)]), jnp.concatenate([a_t[:1], a_t])
-        _, (seen, told, is_first) = lax.scan(body, (jnp.bool_(True), nowhere), steps)
-        return *seen, a_t, None if told is None else is_first, told
+        _, (seen, notes, is_first) = lax.scan(body, (jnp.bool_(True), nowhere), steps)
+        return *seen, a_t, None if notes is None else is_first, notes
 
     def one_step(key: Any, state: Any) -> Any:
         after = world.step(key, state, jnp.int32(0))
-        return look(after), tell(world, after)
+        return look(after), notes_of(world, after)
 
     keys = jax.random.split(jax.random.key(0), EPISODES)
     with running(f"world {world.name}: an episode of it"):
         jax.eval_shape(jax.vmap(one_step), keys, jax.eval_shape(jax.vmap(world.reset), keys))
-        o_t, truth, a_t, is_first, told = jax.device_get(once(lambda keys: lax.map(play, keys))(keys))
-    return Sample(o_t, a_t, truth, is_first, told)
+        o_t, truth, a_t, is_first, notes = jax.device_get(once(lambda keys: lax.map(play, keys))(keys))
+    return Sample(o_t, a_t, truth, is_first, notes)
 
 
 def _check_record(world: World) -> None:
@@ -145,7 +145,7 @@ def _check_frame_types(whose: str, found: Any, spec: Any) -> None:
         require_array(whose, found, spec.shape, spec.dtype)
         return
     if not isinstance(found, dict) or set(found) != set(spec):
-        what = f"a dictionary with {', '.join(map(repr, sorted(found)))}" if isinstance(found, dict) else told(found)
+        what = f"a dictionary with {', '.join(map(repr, sorted(found)))}" if isinstance(found, dict) else text_of(found)
         raise NdigoError(f"{whose} returned {what}, expected a dictionary with {', '.join(map(repr, spec))}")
     for name, part in spec.items():
         _check_frame_types(f"{whose} under {name!r}", found[name], part)

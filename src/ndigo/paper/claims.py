@@ -139,10 +139,10 @@ def _against(a: Resampled, b: Resampled) -> str:
 def _evidence(parts: Sequence[Part], rows: Rows) -> tuple[str, ...]:
     """What the agents of the comparisons that are not supported were paid for, by channel."""
     named = dict.fromkeys(row for part in parts if part.status != "supported" for row in part.rows)
-    told = []
+    evidence = []
     for row in named:
         split = rows[row].reward_split()
         if row.reward != "random":
             paid = ", ".join(f"{name} {estimate.mean:.4f}" for name, estimate in split.items())
-            told.append(f"{row.name} is paid per step: {paid}")
-    return tuple(told)
+            evidence.append(f"{row.name} is paid per step: {paid}")
+    return tuple(evidence)

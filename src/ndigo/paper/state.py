@@ -48,8 +48,8 @@ def summary(rows: Rows, judged: Sequence[JudgedClaim], others: Sequence[Row] = (
         text += f" Their own clocks add up to {minutes:,.0f} minutes ({devices})."
     if others:
         text += f" Another recipe made {len(others)} more, which count as missing."
-    told = [f"{verdict} {num}" for verdict, num in count(judged).items() if num]
-    return f"{text} Verdicts on {len(judged)} claims: {', '.join(told)}."
+    shown = [f"{verdict} {num}" for verdict, num in count(judged).items() if num]
+    return f"{text} Verdicts on {len(judged)} claims: {', '.join(shown)}."
 
 
 def blocks(rows: Rows, judged: Sequence[JudgedClaim], others: Sequence[Row] = ()) -> dict[str, str]:
@@ -74,8 +74,8 @@ def claims_markdown(judged: Sequence[JudgedClaim]) -> str:
     for i, one in enumerate(judged, 1):
         if not one.missing:
             claim = f'"{one.claim.text}" ({one.claim.place}). *{one.claim.rule}*'
-            told = "<br>".join(text for text in (*map(part_text, one.parts), *one.evidence, one.claim.note) if text)
-            lines.append(f"| {i} | {claim} | {one.verdict} | {told} |")
+            shown = "<br>".join(text for text in (*map(part_text, one.parts), *one.evidence, one.claim.note) if text)
+            lines.append(f"| {i} | {claim} | {one.verdict} | {shown} |")
     return "\n".join(lines) if len(lines) > 2 else "No claim has all its rows yet."
 
 
@@ -83,11 +83,11 @@ def claims_page(judged: Sequence[JudgedClaim]) -> str:
     """A page of the site: by experiment, a heading per claim with its verdict, its comparisons folded under it."""
     numbered = list(enumerate(judged, 1))
     groups = [(heading, list(each)) for heading, each in groupby(numbered, lambda one: _group(one[1].claim))]
-    told = ", ".join(f"{verdict} {num}" for verdict, num in count(judged).items() if num)
+    shown = ", ".join(f"{verdict} {num}" for verdict, num in count(judged).items() if num)
     parts = [
         "---\ntocdepth: 2\n---",  # the list beside the page names experiments; sentences would fill it
         "# Claims",
-        f"{len(judged)} sentences of the paper, each turned into comparisons. Verdicts: {told}.",
+        f"{len(judged)} sentences of the paper, each turned into comparisons. Verdicts: {shown}.",
         "A comparison is supported where its whole 95% interval over seeds lies on the claimed side, and contradicted "
         "where it lies on the other. A claim holds where every comparison is supported. Open one for its figures.",
         _overview(groups),
@@ -129,7 +129,7 @@ def _folded(judged: JudgedClaim) -> str:
         many = f"{len(judged.missing)} row{' is' if len(judged.missing) == 1 else 's are'} missing"
         return f'<details class="comparisons"><summary>{many}</summary><p>{names}</p></details>'
     statuses = [part.status for part in judged.parts]
-    told = ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(sorted(statuses)))
+    shown = ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(sorted(statuses)))
     rows = "".join(
         f"<tr><td>{escape(part.text)}</td><td>{escape(part.figures)}</td><td>{escape(with_interval(part.estimate))}</td>"
         f'<td class="{part.status}">{part.status}</td></tr>'
@@ -138,7 +138,7 @@ def _folded(judged: JudgedClaim) -> str:
     heads = "".join(f"<th>{head}</th>" for head in ("comparison", "figures", "estimate and interval", ""))
     paid = f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in judged.evidence)}</ul>" if judged.evidence else ""
     return (
-        f'<details class="comparisons"><summary>Comparisons: {told}</summary>'
+        f'<details class="comparisons"><summary>Comparisons: {shown}</summary>'
         f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{paid}</details>"
     )
 
@@ -179,15 +179,15 @@ def claims_section(judged: Sequence[JudgedClaim]) -> Section:
 def _claim(judged: JudgedClaim) -> str:
     claim = judged.claim
     if judged.missing:
-        told = f"<p>Missing: {', '.join(row.name for row in judged.missing)}.</p>"
+        shown = f"<p>Missing: {', '.join(row.name for row in judged.missing)}.</p>"
     else:
-        told = f"<ul>{''.join(map(_part, judged.parts))}</ul>"
-        told += "".join(f"<p>{escape(text)}.</p>" for text in judged.evidence)
+        shown = f"<ul>{''.join(map(_part, judged.parts))}</ul>"
+        shown += "".join(f"<p>{escape(text)}.</p>" for text in judged.evidence)
     note = f"<p>{escape(claim.note)}</p>" if claim.note else ""
     return (
         f'<details class="claim" data-claim="{escape(claim.name)}"><summary>{_chip(judged.verdict, judged.verdict)}'
         f'<q>{escape(claim.text)}</q><span class="place">{escape(claim.place)}</span></summary>'
-        f"<div><p>{escape(claim.rule)}</p>{told}{note}</div></details>"
+        f"<div><p>{escape(claim.rule)}</p>{shown}{note}</div></details>"
     )
 
 

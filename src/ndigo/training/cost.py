@@ -70,16 +70,21 @@ def known_pace(run: RunFolder, made: Mapping[str, Sequence[dict[str, Any]]]) -> 
 def time_round(config: Config, world: World, reward: IntrinsicReward) -> float:
     """Roughly the seconds of one round on this device, once compiled: an episode for every actor, and its updates."""
     # The replay's size costs memory and no time. On a CPU one seed fills the cores, and time grows with worlds and
-    # windows, so that an eighth of a seed's tells about all.
+    # windows: a quarter of the updates, an eighth of their windows and as small a share of the worlds tell about all.
     is_slow = jax.default_backend() == "cpu"
-    seeds = 1 if is_slow else config.seeds
-    parts = min(8, config.actors, config.batch) if is_slow else 1
-    actors, batch = -(-config.actors // parts), -(-config.batch // parts)
-    short = dataclasses.replace(config, seeds=seeds, actors=actors, batch=batch, replay_steps=1)
+    seeds, rounds, parts = (1, min(4, config.updates_per_round), 8) if is_slow else (config.seeds, 1, 1)
+    short = dataclasses.replace(
+        config,
+        seeds=seeds,
+        actors=-(-config.actors // (rounds * parts)),
+        updates_per_round=-(-config.updates_per_round // rounds),
+        batch=-(-config.batch // parts),
+        replay_steps=1,
+    )
     trainer = make_trainer(short, world, reward)
     state = trainer.init(jax.random.key(0))
     began = 0.0
     for _ in range(2):  # the first compiles
         began = time.monotonic()
         state, _ = trainer.run_rounds(state, 1)
-    return (time.monotonic() - began) * config.seeds / seeds * parts
+    return (time.monotonic() - began) * rounds * parts * config.seeds / seeds
