@@ -1,4 +1,4 @@
-"""Prints the study's two tables: `python studies/two-cores/table.py`."""
+"""Prints the study's three tables: `python studies/two-cores/table.py`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from ndigo.config import PRESETS
 
 SECONDS = (220, 440)  # of a run on one core, which its evaluations are averaged over
 FOUND = 60  # steps of an episode with the object in view
@@ -55,6 +57,45 @@ def models(runs: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def explorers(runs: list[dict[str, Any]]) -> str:
+    """With exploration that persists: means over the last quarter of a run's evaluations, seed after seed."""
+    lines = [
+        "| settings beside the preset's | episodes that see it, % | discovery loss | walls pay | s per 1,000 steps |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    by_name: dict[str, list[tuple[float, ...]]] = {}
+    for run in (run for run in runs if run["name"].startswith("z-")):
+        late = run["metrics"][3 * len(run["metrics"]) // 4 :]
+        seen, loss = (np.mean([x["evaluation"][m][0][0] for x in late]) for m in ("frequency", "discovery_loss"))
+        walls, last = np.mean([x["learning"]["reward_c"][0][0] for x in late]), late[-1]
+        one = (100 * float(seen), float(loss), float(walls), 1000 * last["seconds"] / last["step"])
+        by_name.setdefault(changed(run["settings"]["config"]), []).append(one)
+    for name, seeds in sorted(by_name.items(), key=lambda item: np.mean([seed[1] for seed in item[1]])):
+        digits = ("{:.0f}", "{:.2f}", "{:.2f}", "{:.0f}")
+        cells = [
+            ", ".join(form.format(x) for x in column)
+            for form, column in zip(digits, zip(*seeds, strict=True), strict=True)
+        ]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def changed(config: dict[str, Any]) -> str:
+    """The settings in which a run is not the preset's, in words."""
+    names = (
+        "reward",
+        "actors",
+        "updates_per_round",
+        "likelihood",
+        "model_rate",
+        "last_model_rate",
+        "agent_rate",
+        "gamma",
+    )
+    preset = {**vars(PRESETS["cpu"]), "reward": "ndigo-4"}
+    return ", ".join(f"`{name}` {config[name]}" for name in names if config[name] != preset[name]) or "none"
+
+
 if __name__ == "__main__":
     kept = read_runs()
-    print(agents(kept), models(kept), sep="\n\n")
+    print(agents(kept), models(kept), explorers(kept), sep="\n\n")
