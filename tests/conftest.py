@@ -29,9 +29,11 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 # Tracing makes many objects and little garbage: looked for at every 700th, it is a tenth of the time.
 gc.set_threshold(50_000, 20, 20)
 
-# A shell that starts the tests in its background has them, and all that they start, ignore Ctrl-C; some send it.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell that starts the tests in its background has them, and all that they start, ignore Ctrl-C, and `nohup` the
+# terminal's end; some tests send it.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 
 @pytest.fixture(scope="session", autouse=True)
