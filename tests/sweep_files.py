@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tiny_runs import TINY, WORLD
+from tiny_runs import TINY, WORLD, start
 
 
 def write_sweep(path: Path, rest: str = "", **changes: Any) -> Path:
@@ -15,3 +15,11 @@ def write_sweep(path: Path, rest: str = "", **changes: Any) -> Path:
     # A name, a number or a text is written in TOML as in JSON.
     path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in common.items()) + rest)
     return path
+
+
+def swept_here(file: Path, out: Path) -> Path:
+    """The folder of its rows, trained by processes of their own: what other packages do to this one does not matter."""
+    process = start("sweep", str(file), "--on", "local", "--out", str(out), "--trust", "custom_world")
+    told, err = process.communicate(timeout=500)
+    assert process.returncode == 0, (told, err)
+    return out

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sweep_files import write_sweep
-from tiny_runs import EXAMPLES, numbers, start, train_tiny
+from sweep_files import swept_here, write_sweep
+from tiny_runs import EXAMPLES, numbers, start
 
 from ndigo.cli import main
 from ndigo.scale.note import read_note
@@ -61,9 +61,9 @@ def signal_job(run: Path, number: int) -> None:
 def test_rows_outlive_command_worker_and_node_and_end_with_the_numbers_of_unbroken_runs(cluster, tmp_path, capsys):
     """Both rows are held in the middle while the command is left, another watches, and a node and a worker are lost."""
     seeds, out = (0, 1), tmp_path / "rows"
-    unbroken = [train_tiny(tmp_path / f"unbroken-{seed}", learner_steps=STEPS, seed=seed).path for seed in seeds]
     rows = [out / f"seed-{seed}" for seed in seeds]
     file = write_sweep(tmp_path / "sweep.toml", f"[grid]\nseed = {list(seeds)}\n", learner_steps=STEPS)
+    unbroken = swept_here(file, tmp_path / "unbroken")
     words = [
         "sweep",
         str(file),
@@ -104,9 +104,9 @@ def test_rows_outlive_command_worker_and_node_and_end_with_the_numbers_of_unbrok
     told, err = second.communicate(timeout=500)
     assert second.returncode == 0, (told, err)
     assert "2 rows: 2 done" in told.splitlines()  # Ray may tell of the lost node on the same stream, before or after
-    for row, alone in zip(rows, unbroken, strict=True):
+    for row in rows:
         # A row that was stopped with notice has evaluated there too; that is all it may have more.
-        pairs = zip(numbers(row), numbers(alone), strict=True)
+        pairs = zip(numbers(row), numbers(unbroken / row.name), strict=True)
         assert all({name: line[name] for name in other} == other for line, other in pairs)
 
 

@@ -9,10 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from sweep_files import write_sweep
-from tiny_runs import TINY, TRUST, WORLD, numbers, start
+from sweep_files import swept_here, write_sweep
+from tiny_runs import numbers, start
 
-from ndigo.api import create_run, resume_beside
 from ndigo.errors import NdigoError
 from ndigo.scale.engine import Asked
 from ndigo.scale.note import read_note
@@ -26,14 +25,10 @@ STEPS = 1200
 def test_preempted_rows_are_queued_again_and_end_with_the_numbers_of_unbroken_runs(tmp_path):
     """Two rows that share a program, as one job."""
     gammas = (0.9, 0.99)
-    unbroken = [tmp_path / "unbroken" / f"gamma-{x}" for x in gammas]
-    for x, path in zip(gammas, unbroken, strict=True):
-        settings = TINY | {"gamma": x, "learner_steps": STEPS}
-        create_run(WORLD, "ndigo-1", out=path, is_beside=True, **settings)
-    resume_beside(unbroken, trust=TRUST, quiet=True)
     rows = [tmp_path / "rows" / f"gamma-{x}" for x in gammas]
     tables = f'[grid]\ngamma = {list(gammas)}\n[slurm]\ncluster = "local"\ntimeout_min = 20\n'
     file = write_sweep(tmp_path / "sweep.toml", tables, learner_steps=STEPS, pack=2)
+    unbroken = swept_here(file, tmp_path / "unbroken")
     process = start("sweep", str(file), "--on", "slurm", "--out", str(tmp_path / "rows"), "--trust", "custom_world")
 
     deadline, metrics = time.monotonic() + 150, rows[1] / "metrics.jsonl"
@@ -49,8 +44,8 @@ def test_preempted_rows_are_queued_again_and_end_with_the_numbers_of_unbroken_ru
     assert "gamma-0.9: done at step 1,200" in out
     assert "gamma-0.99: done at step 1,200" in out
     assert set(pids(rows)).isdisjoint(preempted)
-    for row, alone in zip(rows, unbroken, strict=True):
-        assert numbers(row) == numbers(alone)
+    for row in rows:
+        assert numbers(row) == numbers(unbroken / row.name)
 
 
 def pids(rows: list[Path]) -> list[int]:
