@@ -74,7 +74,7 @@ def _tell(error: Exception) -> int:
         raise error
     if isinstance(ours, UserCodeError) and ours.__cause__ is not None and (frames := traceback_of(ours.__cause__)):
         print(frames, file=sys.stderr)
-    # In one write: where nothing is buffered, other threads' lines would come before the end of ours.
+    # In one write: with PYTHONUNBUFFERED print makes two, and a line of JAX's threads can come between.
     sys.stderr.write(_fitted(f"ndigo: {' '.join(str(ours).split())}") + "\n")
     return ours.exit_code
 
