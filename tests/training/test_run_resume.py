@@ -245,7 +245,7 @@ def test_weights_that_are_not_finite_are_neither_trained_nor_used(bad, stopped, 
     """As a checkpoint of another program could hold; ours refuses to write one."""
     mark = checkpoint.fingerprint(RunFolder(stopped).settings()["config"])
     arrays = checkpoint.load(stopped / "checkpoints" / "step_16", mark)
-    name = next(name for name in arrays if name.startswith(".learner.params.agent"))
+    name = next(name for name in arrays if name.startswith(".learner.params.model"))
     arrays[name].flat[0] = bad
     checkpoint.save(stopped / "checkpoints", 16, arrays, mark)
     expected = f"the checkpoint of step 16 in {stopped} cannot be used: tensor {name} holds numbers that are not finite"

@@ -81,6 +81,15 @@ def into_tree(
     return jax.tree_util.tree_unflatten(structure, filled)
 
 
+def learned(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Of a run's whole state, the networks that are kept: where the agent has a mean of its weights, that one."""
+    newest, mean = (
+        {name.removeprefix(part): x for name, x in arrays.items() if name.startswith(part)}
+        for part in (".learner.params", ".learner.policy")
+    )
+    return newest | {f".agent{name}": x for name, x in mean.items()}
+
+
 def _raw(leaf: Any) -> Any:
     return jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
 

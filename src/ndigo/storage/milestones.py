@@ -16,8 +16,8 @@ import numpy as np
 
 from ndigo.errors import NdigoError
 from ndigo.storage.agents import load_agent, save_agent
+from ndigo.storage.checkpoint import learned
 
-PREFIX = ".learner.params"
 FIRST = 100  # learner steps; then 1, 2 and 5 times the powers of ten
 
 
@@ -50,7 +50,7 @@ def keep(run: Path, step: int, arrays: dict[str, np.ndarray], settings: dict[str
         if later > step:
             _remove(path_of(run, later))
     before = max((found for found in steps(run) if found <= step), default=0)
-    params = {name.removeprefix(PREFIX): x[:1] for name, x in arrays.items() if name.startswith(PREFIX)}
+    params = {name: x[:1] for name, x in learned(arrays).items()}
     if not params or slot(step) <= slot(before):
         return
     for left in (run / "milestones").glob(".step_*.safetensors.tmp"):  # of a kill

@@ -42,6 +42,12 @@ class LearnerState(eqx.Module):
     memory: Any  # what the reward keeps between updates, such as a copy of the model
     optimiser: Any  # Adam's moments, and how far each rate has fallen
     step: Int[Array, ""]
+    policy: QNetwork | None = None  # a mean of the agent's weights over the last updates; None: the newest are it
+
+    @property
+    def learned(self) -> Params:
+        """What is evaluated and kept: the newest networks, and of the agent's weights their mean."""
+        return self.params if self.policy is None else dataclasses.replace(self.params, agent=self.policy)
 
 
 class Numbers(eqx.Module):
@@ -103,6 +109,7 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward, parts: P
             memory=reward.remember(params.model),
             optimiser=optimiser.init(params),
             step=jnp.int32(0),
+            policy=params.agent if config.policy_mean > 1 else None,
         )
 
     def loss(params: Params, target: QNetwork, memory: Any, window: Window, offset: Int[Array, ""]):
@@ -148,9 +155,22 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward, parts: P
             memory=reward.after_update(state.memory, state.params.model, paid, step),
             optimiser=optimiser_state,
             step=step,
+            policy=None if state.policy is None else averaged(config, state.policy, params.agent, step),
         ), Numbers(**numbers, **norms(grads))
 
     return Learner(init=init, loss=loss, update=update)
+
+
+def averaged(config: Config, policy: QNetwork, newest: QNetwork, step: Int[Array, ""]) -> QNetwork:
+    """The mean of the agent's weights so far, and from `policy_mean` = n updates on one that forgets:
+
+        w <- w + (newest - w) max(1 / step, 1 / n)
+
+    # Paper: evaluates the newest weights. Ours: this mean, because a greedy policy jumps at many updates, and what it
+    # has found comes and goes with them (studies/policy-mean). Training does not read it.
+    """
+    rate = jnp.maximum(1 / step, 1 / config.policy_mean).astype(jnp.float32)
+    return jax.tree.map(lambda mean, new: mean + (new - mean) * rate, policy, newest)
 
 
 def has_probe(world: World) -> bool:

@@ -254,7 +254,7 @@ def evaluate(
 ) -> dict[str, Any]:
     """Greedy episodes: per seed and object, means over episodes. The key depends on the step alone."""
     key = jax.random.fold_in(jax.random.key(config.seed), step)
-    result = trainer.measure(state.learner.params, key).evaluation
+    result = trainer.measure(state.learner.learned, key).evaluation
     wait_for(result, listen)
     return means(on_host(result))
 

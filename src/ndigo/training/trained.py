@@ -111,8 +111,7 @@ def from_run(folder: RunFolder, config: Config, world: World, reward: IntrinsicR
     refuse_other_names(settings, world, folder.path)
     mark = checkpoint.fingerprint(settings["config"])
     step, arrays = checkpoint.load_newest(folder.checkpoints, mark, lambda text: print(text, file=sys.stderr))
-    prefix = ".learner.params"
-    params = {name.removeprefix(prefix): x for name, x in arrays.items() if name.startswith(prefix)}
+    params = checkpoint.learned(arrays)
     refuse_non_finite(params, f"the checkpoint of step {step} in {folder.path}")
     init = make_learner(config, world, reward).init
     like = jax.eval_shape(jax.vmap(init), jax.random.split(jax.random.key(0), config.seeds)).params
