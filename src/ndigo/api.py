@@ -105,7 +105,7 @@ class Run:
 
 def train(
     world: str | World,
-    reward: str | IntrinsicReward = "ndigo-4",
+    reward: str | IntrinsicReward | None = None,
     *,
     preset: str | None = None,
     minutes: float | None = None,
@@ -118,7 +118,8 @@ def train(
     """Trains an agent and returns its run; `changes` are fields of `Config`, such as `learner_steps`.
 
     A world or reward is a name, MODULE:NAME, or a record of your own; a run made from records is opened
-    again by handing over the same records. Without a `preset` it is `gpu` where JAX finds one, else `cpu`.
+    again by handing over the same records. Without a `preset` it is `gpu` where JAX finds one, else `cpu`; without a
+    reward it is the preset's.
     Ctrl-C finishes the chunk and saves: look at `run.outcome`, continue with `resume(run.path)`.
     Seeds are dealt out to all devices; `mesh="seeds=4,data=2"` says how (docs/scale.md).
     """
@@ -129,7 +130,7 @@ def train(
 
 def create_run(
     world: str | World,
-    reward: str | IntrinsicReward = "ndigo-4",
+    reward: str | IntrinsicReward | None = None,
     *,
     preset: str | None = None,
     out: str | Path | None = None,
@@ -145,9 +146,10 @@ def create_run(
     refuse_missing_logs(logs)
     if isinstance(world, World) and world.host is not None and world.host.num_envs is not None:
         changes = {"actors": world.host.num_envs} | changes
-    names = {"world": name_of(world), "reward": name_of(reward)}
-    config = config_of_preset(preset or default_preset(), **names, **changes)
-    run = Run(Path(out) if out else default_path(config), config, as_world(world), as_reward(reward))
+    if reward is not None:
+        changes = {"reward": name_of(reward)} | changes
+    config = config_of_preset(preset or default_preset(), world=name_of(world), **changes)
+    run = Run(Path(out) if out else default_path(config), config, as_world(world), as_reward(reward or config.reward))
     check_records(run.config, run.world, run.reward)
     chosen = None if is_beside else mesh_of(run, mesh)
     refuse_unshared(chosen, run.config, run.world, run.reward)

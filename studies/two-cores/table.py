@@ -1,4 +1,4 @@
-"""Prints the study's three tables: `python studies/two-cores/table.py`."""
+"""Prints the study's four tables: `python studies/two-cores/table.py`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from ndigo.config import PRESETS
-
 SECONDS = (220, 440)  # of a run on one core, which its evaluations are averaged over
 FOUND = 60  # steps of an episode with the object in view
+BEFORE = {  # the preset's, when runs explored by epsilon-z-greedy first
+    "reward": "ndigo-4",
+    "num_ahead": 5,
+    "actors": 16,
+    "updates_per_round": 32,
+    "likelihood": "categorical",
+    "model_rate": 4e-3,
+    "last_model_rate": None,
+    "agent_rate": 2e-4,
+    "gamma": 0.99,
+}
 WATCHED = 130  # seconds of a model that watches a random walk
 
 
@@ -80,22 +89,30 @@ def explorers(runs: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def means(runs: list[dict[str, Any]]) -> str:
+    """With a policy that is a mean: the last evaluation of each run, seed after seed."""
+    lines = [
+        "| settings beside the preset's | learner steps | episodes that see it, % | first at step | discovery loss |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    by_name: dict[str, list[list[float]]] = {}
+    for run in (run for run in runs if run["name"].startswith("mean-")):
+        last = run["metrics"][-1]
+        seen, first, loss = (last["evaluation"][m][0][0] for m in ("frequency", "first_visit", "discovery_loss"))
+        name = f"{changed(run['settings']['config'])} | {last['step']:,}"
+        by_name.setdefault(name, []).append([100 * seen, first, loss])
+    for name, seeds in sorted(by_name.items(), key=lambda item: np.mean([seed[-1] for seed in item[1]])):
+        seen, first, loss = zip(*seeds, strict=True)
+        cells = [", ".join(f"{x:.0f}" for x in seen), ", ".join(f"{x:.0f}" for x in first)]
+        lines.append(f"| {name} | {' | '.join(cells)} | {', '.join(f'{x:.2f}' for x in loss)} |")
+    return "\n".join(lines)
+
+
 def changed(config: dict[str, Any]) -> str:
-    """The settings in which a run is not the preset's, in words."""
-    names = (
-        "reward",
-        "actors",
-        "updates_per_round",
-        "likelihood",
-        "model_rate",
-        "last_model_rate",
-        "agent_rate",
-        "gamma",
-    )
-    preset = {**vars(PRESETS["cpu"]), "reward": "ndigo-4"}
-    return ", ".join(f"`{name}` {config[name]}" for name in names if config[name] != preset[name]) or "none"
+    """The settings in which a run is not the preset's of its time, in words."""
+    return ", ".join(f"`{name}` {config[name]}" for name in BEFORE if config[name] != BEFORE[name]) or "none"
 
 
 if __name__ == "__main__":
     kept = read_runs()
-    print(agents(kept), models(kept), explorers(kept), sep="\n\n")
+    print(agents(kept), models(kept), explorers(kept), means(kept), sep="\n\n")

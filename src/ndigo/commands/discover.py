@@ -14,7 +14,7 @@ import tyro
 
 from ndigo.api import create_run, load_trained, resume
 from ndigo.commands.evaluate import basis, measure
-from ndigo.config import check_minutes
+from ndigo.config import check_minutes, preset
 from ndigo.evaluation.random_walk import random_walk
 from ndigo.evaluation.visits import visits
 from ndigo.paper.comparisons import prior
@@ -28,12 +28,10 @@ from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import within
 from ndigo.terminal.working import working
 
-REWARD = "ndigo-4"
-
 
 @dataclass(frozen=True)
 class Arguments:
-    """Train ndigo-4 in an experiment for some minutes, and compare it with Random and the paper."""
+    """Train an agent in an experiment for some minutes, and compare it with Random and the paper."""
 
     experiment: str = "exp1"
     """Which of the five."""
@@ -44,9 +42,9 @@ class Arguments:
     episodes: int = 100
     """Greedy episodes behind each row."""
     agents: Path = Path("results/agents")
-    """Where shipped agents lie; EXPERIMENT-REWARD.safetensors is evaluated first if it is there."""
+    """Where shipped agents lie; the experiment's NDIGO is evaluated first if one is there."""
     out: Path | None = None
-    """The run's folder; runs/WORLD-REWARD-TIME without it."""
+    """The run's folder; runs/WORLD-reward-TIME without it."""
     seed: int = 0
     """Same seed, same worlds and weights."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -58,6 +56,7 @@ def run(args: Arguments) -> None:
     within("--seed", args.seed, 0, 2**32 - 1)
     check_minutes(args.minutes)
     experiment, console = find_experiment(args.experiment), plain_console(quiet=args.json)
+    reward = preset(args.preset).reward
 
     def say(text: str) -> None:
         if not args.json:
@@ -66,9 +65,8 @@ def run(args: Arguments) -> None:
     say(f"{experiment.name}: {experiment.title}. {experiment.question}")
     with working("a random walker (compiling first)"):
         walker = walker_line(args)
-    numbers: dict[str, Any] = {"experiment": experiment.name, "reward": REWARD, "random walker": walker.as_dict()}
-    shipped = args.agents / f"{experiment.name}-{REWARD}.safetensors"
-    if shipped.exists():
+    numbers: dict[str, Any] = {"experiment": experiment.name, "reward": reward, "random walker": walker.as_dict()}
+    if (shipped := shipped_agent(args.agents, experiment, reward)) is not None:
         began = time.monotonic()
         trained = load_trained(shipped)
         lines = [walker, measure(trained, "shipped", args.episodes, args.seed)]
@@ -77,9 +75,9 @@ def run(args: Arguments) -> None:
         console.print(compared_with_paper(lines, experiment, references=False))
         say(f"That took {time.monotonic() - began:.0f} s. Now one is trained here, from scratch.")
     with working("preparing a run"):
-        begun = create_run(experiment.name, REWARD, preset=args.preset, seed=args.seed, out=args.out)
+        begun = create_run(experiment.name, reward, preset=args.preset, seed=args.seed, out=args.out)
     how = f"for {args.minutes:g} min with the preset {args.preset}, in {begun.path} (Ctrl-C ends it sooner)"
-    say(f"{REWARD} learns {how}")
+    say(f"{reward} learns {how}")
     run = resume(begun.path, minutes=args.minutes, quiet=args.json)
     assert run.outcome is not None
     trained = run.trained()
@@ -94,6 +92,13 @@ def run(args: Arguments) -> None:
         say(f"to go on: ndigo train --resume {run.path}")
     if args.json:
         print(json.dumps(numbers, indent=1))
+
+
+def shipped_agent(folder: Path, experiment: Experiment, reward: str) -> Path | None:
+    """The experiment's agent of this reward, or of the NDIGO with the longest horizon that is there."""
+    longest_first = sorted((r for r in experiment.rewards if r.startswith("ndigo-")), key=lambda r: -int(r[6:]))
+    paths = (folder / f"{experiment.name}-{name}.safetensors" for name in (reward, *longest_first))
+    return next((path for path in paths if path.exists()), None)
 
 
 def closing(mine: Line, walker: Line, experiment: Experiment, minutes: float) -> str:
