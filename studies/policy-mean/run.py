@@ -1,7 +1,7 @@
 """Evaluates a finished run twice: `python studies/policy-mean/run.py runs/rows/exp2-ndigo-4`.
 
-Its agent once as it is kept, by the mean of its weights, and once by the newest; same episodes. The numbers, per seed and
-object, go into evaluations.json beside this file.
+Its agent once as it is kept, by the mean of its weights, and once by the newest; same episodes. The numbers, per seed
+and object, go into evaluations.json beside this file.
 """
 
 from __future__ import annotations
