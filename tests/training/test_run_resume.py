@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 from full_disk import files_end_at
@@ -17,11 +19,15 @@ from tiny_runs import CHUNK, FLAGS, TINY, TRUST, WORLD, change_settings, numbers
 
 import ndigo
 from ndigo.cli import main
+from ndigo.devices.processes import on_host
 from ndigo.errors import NdigoError
-from ndigo.storage import checkpoint, run_folder
+from ndigo.storage import checkpoint, milestones, run_folder
+from ndigo.storage.agents import load_agent
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder, WriteError
+from ndigo.training import trained
 from ndigo.training.divergence import refuse_bad_numbers
+from ndigo.training.run import means
 
 
 def steps(run: Path) -> list[int]:
@@ -293,3 +299,29 @@ def test_minutes_end_a_run_with_an_evaluation_and_it_can_go_on(finished, tmp_pat
     assert "evaluation" in run.metrics()[-1]
     ndigo.resume(run.path, quiet=True, trust=TRUST)
     assert learned(run.path) == learned(finished.path)
+
+
+def test_a_resumed_run_keeps_measures_exports_and_opens_the_mean_of_its_policy(
+    finished, stopped, tmp_path, monkeypatch
+):
+    """The bits of a run that was never stopped, and nowhere the newest weights, which only training reads."""
+    monkeypatch.setattr(milestones, "FIRST", 20)
+    run = ndigo.resume(stopped, quiet=True, trust=TRUST)
+    mark = checkpoint.fingerprint(RunFolder(run.path).settings()["config"])
+    arrays, unbroken = (checkpoint.load(path / "checkpoints" / "step_20", mark) for path in (run.path, finished.path))
+    part = ".learner.policy"
+    mean = {f".agent{name.removeprefix(part)}": x for name, x in arrays.items() if name.startswith(part)}
+    assert len(mean) > 4
+    assert all(np.array_equal(unbroken[name], x) for name, x in arrays.items())
+    assert all((x != arrays[f".learner.params{name}"]).any() for name, x in mean.items())
+
+    opened, params = checkpoint.named_arrays(run.agent(1).params), run.trained().params
+    exported, milestone = load_agent(run.export_agent(tmp_path / "agent", 1))[1], milestones.load(run.path, 20)
+    for name, x in mean.items():
+        np.testing.assert_array_equal(opened[name], x[1])
+        np.testing.assert_array_equal(exported[name], x[1].astype(np.float16))
+        np.testing.assert_array_equal(milestone[name], x[:1].astype(np.float16))
+
+    measure = trained.make_trainer(run.config, run.world, run.reward).measure
+    played = means(on_host(measure(params, jax.random.fold_in(jax.random.key(run.config.seed), 20)).evaluation))
+    assert numbers(run.path)[-1]["evaluation"] == json.loads(json.dumps(played))
