@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -11,7 +10,6 @@ import socket
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from full_disk import files_end_at
@@ -19,15 +17,12 @@ from tiny_runs import CHUNK, FLAGS, TINY, TRUST, WORLD, change_settings, numbers
 
 import ndigo
 from ndigo.cli import main
-from ndigo.devices.processes import on_host
 from ndigo.errors import NdigoError
 from ndigo.storage import checkpoint, milestones, run_folder
 from ndigo.storage.agents import load_agent
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder, WriteError
-from ndigo.training import trained
 from ndigo.training.divergence import refuse_bad_numbers
-from ndigo.training.run import means
 
 
 def steps(run: Path) -> list[int]:
@@ -301,9 +296,7 @@ def test_minutes_end_a_run_with_an_evaluation_and_it_can_go_on(finished, tmp_pat
     assert learned(run.path) == learned(finished.path)
 
 
-def test_a_resumed_run_keeps_measures_exports_and_opens_the_mean_of_its_policy(
-    finished, stopped, tmp_path, monkeypatch
-):
+def test_a_resumed_run_keeps_exports_and_opens_the_mean_of_its_policy(finished, stopped, tmp_path, monkeypatch):
     """The bits of a run that was never stopped, and nowhere the newest weights, which only training reads."""
     monkeypatch.setattr(milestones, "FIRST", 20)
     run = ndigo.resume(stopped, quiet=True, trust=TRUST)
@@ -315,13 +308,20 @@ def test_a_resumed_run_keeps_measures_exports_and_opens_the_mean_of_its_policy(
     assert all(np.array_equal(unbroken[name], x) for name, x in arrays.items())
     assert all((x != arrays[f".learner.params{name}"]).any() for name, x in mean.items())
 
-    opened, params = checkpoint.named_arrays(run.agent(1).params), run.trained().params
+    opened = checkpoint.named_arrays(run.agent(1).params)
     exported, milestone = load_agent(run.export_agent(tmp_path / "agent", 1))[1], milestones.load(run.path, 20)
     for name, x in mean.items():
         np.testing.assert_array_equal(opened[name], x[1])
         np.testing.assert_array_equal(exported[name], x[1].astype(np.float16))
         np.testing.assert_array_equal(milestone[name], x[:1].astype(np.float16))
 
-    measure = trained.make_trainer(run.config, run.world, run.reward).measure
-    played = means(on_host(measure(params, jax.random.fold_in(jax.random.key(run.config.seed), 20)).evaluation))
-    assert numbers(run.path)[-1]["evaluation"] == json.loads(json.dumps(played))
+
+def test_evaluations_play_the_mean_and_training_does_not_read_it(finished, stopped):
+    """A checkpoint with the opposite policy leads to the same learning and to other visits."""
+    mark = checkpoint.fingerprint(RunFolder(stopped).settings()["config"])
+    arrays = checkpoint.load(stopped / "checkpoints" / "step_16", mark)
+    opposite = {name: -x for name, x in arrays.items() if name.startswith(".learner.policy")}
+    checkpoint.save(stopped / "checkpoints", 16, arrays | opposite, mark)
+    ndigo.resume(stopped, quiet=True, trust=TRUST)
+    assert learned(stopped) == learned(finished.path)
+    assert numbers(stopped)[-1]["evaluation"] != numbers(finished.path)[-1]["evaluation"]
