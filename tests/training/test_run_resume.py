@@ -24,6 +24,8 @@ from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder, WriteError
 from ndigo.training.divergence import refuse_bad_numbers
 
+STREAM = "stream_worlds:corridor_to_goal"
+
 
 def steps(run: Path) -> list[int]:
     return [line["step"] for line in numbers(run)]
@@ -123,8 +125,10 @@ class PowerCut(BaseException):
     """Ends the process's writing at once, as a kill would: nothing is tidied up."""
 
 
-@pytest.mark.parametrize("num_syncs", [3, 7, 10])
-def test_a_kill_inside_any_write_loses_at_most_a_chunk(num_syncs, finished, tmp_path, monkeypatch):
+# Of one whose episodes have one length, and of one where they end by themselves.
+@pytest.mark.parametrize(("world", "num_syncs"), [(WORLD, 3), (WORLD, 7), (WORLD, 10), (STREAM, 7)])
+def test_a_kill_inside_any_write_loses_at_most_a_chunk(world, num_syncs, finished, tmp_path, monkeypatch):
+    unbroken = finished.path if world == WORLD else train_tiny(tmp_path / "unbroken", world=world).path
     real, count = os.fsync, [0]
 
     def failing(handle):
@@ -137,11 +141,11 @@ def test_a_kill_inside_any_write_loses_at_most_a_chunk(num_syncs, finished, tmp_
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", failing)
         with pytest.raises(PowerCut):
-            train_tiny(run)
+            train_tiny(run, world=world)
     saved, lines = checkpoint.steps(run / "checkpoints"), steps(run)
     assert (lines[-1] if lines else 0) - (saved[0] if saved else 0) <= CHUNK
-    ndigo.resume(run, quiet=True, trust=TRUST)
-    assert numbers(run) == numbers(finished.path)
+    ndigo.resume(run, quiet=True, trust=(*TRUST, "stream_worlds"))
+    assert numbers(run) == numbers(unbroken)
     assert not list(run.rglob(".*.tmp"))
 
 
