@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 from typing import Any
 
 import equinox as eqx
@@ -116,6 +117,7 @@ def hosted_counting(longest: int = 6) -> World:
     return dataclasses.replace(world, host=Host(lambda num, _: make(num, 0), world.host.open_drawn))
 
 
+@cache  # one record per length: runs in it share their programs
 def corridor_to_goal(length: int = 5) -> World:
     """Walk left and right from the left end; the right end pays 1 and terminates. Cut after four times its length."""
 

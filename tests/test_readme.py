@@ -58,9 +58,10 @@ def test_the_citation_is_that_of_the_citation_file():
 
 @pytest.fixture
 def tiny_runs(monkeypatch):
-    """A run that is trained is made tiny, which is all that is changed."""
+    """A run that is trained or timed is made tiny, which is all that is changed."""
     tiny = ndigo.Config(**{name: value for name, value in TINY.items() if name != "preset"})
-    monkeypatch.setitem(ndigo.PRESETS, "cpu", tiny)
+    for preset in ("cpu", "gpu"):
+        monkeypatch.setitem(ndigo.PRESETS, preset, tiny)
     for module in ("ndigo.commands.train", "ndigo.api"):
         monkeypatch.setattr(f"{module}.default_preset", lambda: "cpu")
 
@@ -76,7 +77,7 @@ STAYING = ("ndigo play", "ndigo view")  # until they are told to end
 
 
 @pytest.mark.parametrize("line", [line for line in NDIGO if not line.startswith(STAYING) and line not in RUNS])
-def test_ndigo_commands_run_as_printed(line, capsys):
+def test_ndigo_commands_run_as_printed(line, tiny_runs, capsys):
     assert main(shlex.split(line)[1:]) == 0
     assert capsys.readouterr().out
 

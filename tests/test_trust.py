@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -82,6 +83,28 @@ def test_with_the_users_word_it_is_loaded(mark, tmp_path, capsys):
     assert main(["evaluate", str(agent), "--episodes", "2", "--json", "--trust", "planted"]) == 0
     assert json.loads(capsys.readouterr().out)["reward"] == "ndigo-4"
     assert mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("../x", "MODULE"), ("", "MODULE"), ("planted.", "MODULE"), ("planted:world", "'planted'")]
+)
+def test_trust_in_what_is_no_module_is_refused(name, meant, mark, tmp_path, capsys):
+    """It would be of no use, without a word."""
+    agent = planted(tmp_path / "agent.safetensors", world="planted:world")
+    said = f"trust {name!r}: no module has such a name; where a file says MODULE:NAME, trust {meant}"
+    for words in (["evaluate", str(agent)], ["view", str(agent)], ["report", "run"], ["train", "exp1", "--dry-run"]):
+        assert refused([*words, "--trust", "planted", "--trust", name], capsys) == f"ndigo: {said}\n"
+    with pytest.raises(NdigoError, match=f"^{re.escape(said)}$"):
+        ndigo.load(agent, trust=[name])
+    assert not mark.exists()
+
+
+def test_a_text_is_no_list_of_modules(mark, tmp_path):
+    """Each part of it would be trusted: 'planted' is in 'not_planted_at_all'."""
+    agent = planted(tmp_path / "agent.safetensors", world="planted:world")
+    with pytest.raises(NdigoError, match=r"^trust 'not_planted_at_all': expected a list of modules' names"):
+        ndigo.load(agent, trust="not_planted_at_all")
+    assert not mark.exists()
 
 
 def test_in_python_the_record_or_the_modules_name_is_the_users_word(mark, tmp_path):

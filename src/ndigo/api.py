@@ -25,6 +25,7 @@ from ndigo.devices.mesh import choose_mesh
 from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation
 from ndigo.fast.compile_cache import keep_compiled_programs
+from ndigo.from_module import check_trust
 from ndigo.gate import check_records
 from ndigo.gate.parts import refuse_unshared
 from ndigo.notebook.cards import card, latest, run_line
@@ -281,6 +282,7 @@ def _records(
     config: Config, world: World | None, reward: IntrinsicReward | None, trust: Collection[str]
 ) -> tuple[World, IntrinsicReward]:
     """The records handed over, else those that the settings name; what is not ours is tried first."""
+    check_trust(trust)
     named = dataclasses.replace(config, world=name_of(world or config.world), reward=name_of(reward or config.reward))
     found = world or find_world(config.world, trust=trust), reward or make_reward(config.reward, trust=trust)
     check_records(named, *found)

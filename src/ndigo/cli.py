@@ -21,7 +21,7 @@ from ndigo import __version__
 from ndigo.commands import COMMANDS
 from ndigo.errors import StoppedNow, UserCodeError, explained, traceback_of, unknown_name
 from ndigo.fast.compile_cache import keep_compiled_programs
-from ndigo.from_module import without_working_folder
+from ndigo.from_module import check_trust, without_working_folder
 from ndigo.terminal.starting import starting
 
 INTERRUPTED, READER_GONE = 130, 141
@@ -111,7 +111,9 @@ def _run(argv: list[str], is_command: bool) -> int:
         # A command whose defaults depend on its words (a preset) says so with a function of them.
         default = command.defaults(argv[1:]) if hasattr(command, "defaults") else None
         groups = getattr(command, "GROUPS", None)  # of options, where --help shows but the first
-        return command.run(options.read(command.Arguments, f"ndigo {argv[0]}", argv[1:], default, groups)) or 0
+        args = options.read(command.Arguments, f"ndigo {argv[0]}", argv[1:], default, groups)
+        check_trust(getattr(args, "trust", ()))
+        return command.run(args) or 0
     return 0
 
 

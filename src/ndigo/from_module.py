@@ -23,13 +23,28 @@ def is_module(name: str) -> bool:
     return ":" in name and "::" not in name
 
 
+def check_trust(trust: Collection[str]) -> None:
+    """An error unless all that is trusted could be modules: any other name would be of no use, without a word."""
+    if isinstance(trust, str):  # whose every part would be trusted
+        raise NdigoError(f"trust {trust!r}: expected a list of modules' names, such as [{trust!r}]")
+    for name in trust:
+        if not is_module_name(name):
+            module = name.partition(":")[0]
+            meant = repr(module) if is_module_name(module) else "MODULE"
+            raise NdigoError(f"trust {name!r}: no module has such a name; where a file says MODULE:NAME, trust {meant}")
+
+
+def is_module_name(name: str) -> bool:
+    return all(part.isidentifier() for part in name.split("."))
+
+
 def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | None = None) -> T:
     """The record `spec` names, or what the function it names returns; modules of the working folder count.
 
     `trust` is None where the user has named `spec`, else the modules that a file may name.
     """
     module_name, _, attribute = spec.partition(":")
-    if not all(part.isidentifier() for part in module_name.split(".")):
+    if not is_module_name(module_name):
         raise NdigoError(f"{what} {spec!r}: {module_name!r} is no module's name; write MODULE:NAME")
     if trust is not None and module_name not in trust:
         raise NdigoError(

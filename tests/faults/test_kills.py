@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_runs import FLAGS, TRUST, WORLD, numbers, start, train_tiny
+from tiny_runs import FLAGS, TINY, TRUST, WORLD, numbers, start, train_tiny
 
 import ndigo
 from ndigo.curiosity import saving
@@ -27,11 +27,11 @@ from ndigo.storage import checkpoint
 IS_WHOLE = os.environ.get("NDIGO_FAULTS") == "all"
 # By world, one of episodes of one length and one whose episodes end by themselves: before which writes it is killed.
 STREAM = "stream_worlds:corridor_to_goal"
-WRITE_POINTS = {WORLD: range(55), STREAM: range(0, 55, 5)} if IS_WHOLE else {WORLD: (4,), STREAM: (31,)}
-SAVE_POINTS = range(40) if IS_WHOLE else (3, 22)
-RANDOM_KILLS = 100 if IS_WHOLE else 2
+WRITE_POINTS = {WORLD: range(55), STREAM: range(0, 55, 5)} if IS_WHOLE else {}  # a share: training/test_run_resume.py
+SAVE_POINTS = range(40) if IS_WHOLE else (22,)
+RANDOM_KILLS = 100 if IS_WHOLE else 1
 KILLS_PER_RUN = 5
-LONG = 400 if IS_WHOLE else 40  # learner steps of a run that is killed at random moments
+LONG = 400 if IS_WHOLE else TINY["learner_steps"]  # of a run that is killed at random moments
 WORDS = ["train", WORLD, *FLAGS, "--reward", "ndigo-1"]
 RESUME = ["--trust", *TRUST]
 TESTS = Path(__file__).parent.parent
@@ -140,8 +140,8 @@ def test_a_kill_within_a_save_of_a_curiosity_leaves_it_or_the_one_before(tmp_pat
 
 
 @pytest.fixture(scope="module")
-def long_run(tmp_path_factory) -> ndigo.Run:
-    return train_tiny(tmp_path_factory.mktemp("long") / "run", learner_steps=LONG)
+def long_run(finished, tmp_path_factory) -> ndigo.Run:
+    return train_tiny(tmp_path_factory.mktemp("long") / "run", learner_steps=LONG) if IS_WHOLE else finished
 
 
 def killed(process: subprocess.Popen[str], wait: float) -> bool:

@@ -38,6 +38,7 @@ CONFIG = preset(
     agent_rate=2e-4,
     probe_rate=5e-3,
 )
+AVERAGED = dataclasses.replace(CONFIG, policy_mean=5)
 
 
 def tiny_world(has_truth: bool = True) -> World:
@@ -72,9 +73,9 @@ def learner_of(reward: str, config: Config = CONFIG) -> Learner:
     return Learner(init=jax.jit(learner.init), loss=learner.loss, update=jax.jit(learner.update))
 
 
-def run(reward: str, windows):
+def run(reward: str, windows, config: Config = CONFIG):
     """The states after each window, the first included."""
-    learner = learner_of(reward)
+    learner = learner_of(reward, config)
     states = [learner.init(jax.random.key(0))]
     for i, window in enumerate(windows):
         states.append(learner.update(jax.random.fold_in(jax.random.key(1), i), states[-1], window)[0])
@@ -192,6 +193,43 @@ def test_target_network_is_copied_every_period_and_is_still_between():
     for step, state in enumerate(states):
         copied = states[step - step % CONFIG.target_period]
         assert is_equal(state.target, copied.params.agent), f"after {step} updates"
+
+
+def slow_mean(weights: list[np.ndarray], n: int) -> np.ndarray:
+    """After the updates that left these weights: in float64, the mean of the first n, then w += (new - w) / n."""
+    mean = np.mean([w.astype(np.float64) for w in weights[:n]], axis=0)
+    for new in weights[n:]:
+        mean += (new.astype(np.float64) - mean) / n
+    return mean
+
+
+def test_the_policy_is_the_mean_of_the_agents_weights_and_then_forgets():
+    """Four updates of a uniform mean over n = 5 at most, and seven more than n."""
+    states = run("pe", [batch(i) for i in range(12)], AVERAGED)
+    assert is_equal(states[0].policy, states[0].params.agent)
+    assert is_equal(states[1].policy, states[1].params.agent)  # the first weights, which no update made, have no part
+    newest = [[np.asarray(x) for x in jax.tree.leaves(state.params.agent)] for state in states[1:]]
+    for step in (2, 4, 5, 6, 12):
+        for i, mean in enumerate(jax.tree.leaves(states[step].policy)):
+            expected = slow_mean([leaves[i] for leaves in newest[:step]], AVERAGED.policy_mean)
+            np.testing.assert_allclose(mean, expected, rtol=1e-5, atol=1e-7, err_msg=f"after {step} updates")
+    assert not is_equal(states[12].policy, states[12].params.agent)
+
+
+def test_training_is_bit_identical_whether_or_not_the_policy_is_a_mean():
+    windows = [batch(i) for i in range(6)]
+    one, other = run("pe", windows, dataclasses.replace(CONFIG, policy_mean=1)), run("pe", windows, AVERAGED)
+    for newest, averaged in zip(one, other, strict=True):
+        assert newest.policy is None
+        assert is_equal(newest, dataclasses.replace(averaged, policy=None))
+
+
+def test_what_is_learned_has_the_mean_for_its_agent_and_the_newest_of_the_rest():
+    state = run("pe", [batch(i) for i in range(3)], AVERAGED)[-1]
+    assert state.learned.agent is state.policy
+    assert is_equal(dataclasses.replace(state.learned, agent=state.params.agent), state.params)
+    alone = run("pe", [batch()], dataclasses.replace(CONFIG, policy_mean=1))[-1]
+    assert alone.learned is alone.params
 
 
 def test_prediction_gain_keeps_the_model_that_paid():

@@ -18,10 +18,13 @@ from tiny_runs import CHUNK, FLAGS, TINY, TRUST, WORLD, change_settings, numbers
 import ndigo
 from ndigo.cli import main
 from ndigo.errors import NdigoError
-from ndigo.storage import checkpoint, run_folder
+from ndigo.storage import checkpoint, milestones, run_folder
+from ndigo.storage.agents import load_agent
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder, WriteError
 from ndigo.training.divergence import refuse_bad_numbers
+
+STREAM = "stream_worlds:corridor_to_goal"
 
 
 def steps(run: Path) -> list[int]:
@@ -122,8 +125,10 @@ class PowerCut(BaseException):
     """Ends the process's writing at once, as a kill would: nothing is tidied up."""
 
 
-@pytest.mark.parametrize("num_syncs", [3, 7, 10])
-def test_a_kill_inside_any_write_loses_at_most_a_chunk(num_syncs, finished, tmp_path, monkeypatch):
+# Of one whose episodes have one length, and of one where they end by themselves.
+@pytest.mark.parametrize(("world", "num_syncs"), [(WORLD, 3), (WORLD, 7), (WORLD, 10), (STREAM, 7)])
+def test_a_kill_inside_any_write_loses_at_most_a_chunk(world, num_syncs, finished, tmp_path, monkeypatch):
+    unbroken = finished.path if world == WORLD else train_tiny(tmp_path / "unbroken", world=world).path
     real, count = os.fsync, [0]
 
     def failing(handle):
@@ -136,11 +141,11 @@ def test_a_kill_inside_any_write_loses_at_most_a_chunk(num_syncs, finished, tmp_
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", failing)
         with pytest.raises(PowerCut):
-            train_tiny(run)
+            train_tiny(run, world=world)
     saved, lines = checkpoint.steps(run / "checkpoints"), steps(run)
     assert (lines[-1] if lines else 0) - (saved[0] if saved else 0) <= CHUNK
-    ndigo.resume(run, quiet=True, trust=TRUST)
-    assert numbers(run) == numbers(finished.path)
+    ndigo.resume(run, quiet=True, trust=(*TRUST, "stream_worlds"))
+    assert numbers(run) == numbers(unbroken)
     assert not list(run.rglob(".*.tmp"))
 
 
@@ -293,3 +298,34 @@ def test_minutes_end_a_run_with_an_evaluation_and_it_can_go_on(finished, tmp_pat
     assert "evaluation" in run.metrics()[-1]
     ndigo.resume(run.path, quiet=True, trust=TRUST)
     assert learned(run.path) == learned(finished.path)
+
+
+def test_a_resumed_run_keeps_exports_and_opens_the_mean_of_its_policy(finished, stopped, tmp_path, monkeypatch):
+    """The bits of a run that was never stopped, and nowhere the newest weights, which only training reads."""
+    monkeypatch.setattr(milestones, "FIRST", 20)
+    run = ndigo.resume(stopped, quiet=True, trust=TRUST)
+    mark = checkpoint.fingerprint(RunFolder(run.path).settings()["config"])
+    arrays, unbroken = (checkpoint.load(path / "checkpoints" / "step_20", mark) for path in (run.path, finished.path))
+    part = ".learner.policy"
+    mean = {f".agent{name.removeprefix(part)}": x for name, x in arrays.items() if name.startswith(part)}
+    assert len(mean) > 4
+    assert all(np.array_equal(unbroken[name], x) for name, x in arrays.items())
+    assert all((x != arrays[f".learner.params{name}"]).any() for name, x in mean.items())
+
+    opened = checkpoint.named_arrays(run.agent(1).params)
+    exported, milestone = load_agent(run.export_agent(tmp_path / "agent", 1))[1], milestones.load(run.path, 20)
+    for name, x in mean.items():
+        np.testing.assert_array_equal(opened[name], x[1])
+        np.testing.assert_array_equal(exported[name], x[1].astype(np.float16))
+        np.testing.assert_array_equal(milestone[name], x[:1].astype(np.float16))
+
+
+def test_evaluations_play_the_mean_and_training_does_not_read_it(finished, stopped):
+    """A checkpoint with the opposite policy leads to the same learning and to other visits."""
+    mark = checkpoint.fingerprint(RunFolder(stopped).settings()["config"])
+    arrays = checkpoint.load(stopped / "checkpoints" / "step_16", mark)
+    opposite = {name: -x for name, x in arrays.items() if name.startswith(".learner.policy")}
+    checkpoint.save(stopped / "checkpoints", 16, arrays | opposite, mark)
+    ndigo.resume(stopped, quiet=True, trust=TRUST)
+    assert learned(stopped) == learned(finished.path)
+    assert numbers(stopped)[-1]["evaluation"] != numbers(finished.path)[-1]["evaluation"]
