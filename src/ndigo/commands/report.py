@@ -10,11 +10,12 @@ from typing import Annotated, Literal
 
 import tyro
 from matplotlib.figure import Figure
+from rich.console import Console
 
 from ndigo.api import file_name, load_trained
 from ndigo.errors import NdigoError
 from ndigo.paper.claims import JudgedClaim, judge
-from ndigo.paper.conclusion import conclusion
+from ndigo.paper.conclusion import by_experiment, claim_text, conclusion, counts_told
 from ndigo.paper.curves import discovery_figure, tracking_figure
 from ndigo.paper.experiments import EXPERIMENTS, experiment_of
 from ndigo.paper.experiments.across import all_claims
@@ -22,7 +23,7 @@ from ndigo.paper.measured import Rows
 from ndigo.paper.plan import load_rows, row_folders
 from ndigo.paper.rows import is_row
 from ndigo.paper.scores import Scores, as_json, scores, scores_figure
-from ndigo.paper.state import blocks, claims_section, part_text, summary, write_docs
+from ndigo.paper.state import blocks, claims_section, summary, write_docs
 from ndigo.paper.tables import compared_with_paper, experiment_of_run, paper_sheets
 from ndigo.report.curves import curves_figure, draw_curves
 from ndigo.report.figures import FORMATS, as_svg, save_figure
@@ -152,14 +153,7 @@ def _report_paper(args: Arguments) -> None:
         return
     print(fitted(summary(rows, judged, others)))
     if args.html is None and not args.docs:  # which have all of it
-        print(
-            fitted("\nMean over seeds with 95% bootstrap interval, and what the paper prints; a missing row says so.")
-        )
-        for sheet in sheets:
-            console.print(as_rich(sheet))
-        for number, one in enumerate(judged, 1):
-            print(fitted(_claim_text(number, one)))
-        print()
+        _print_in_full(sheets, judged, console)
     figures = _draw(args.out or Path("runs/paper"), rows, args.formats)
     known = blocks(rows, judged, others)
     for path in args.docs:
@@ -181,12 +175,23 @@ def _title(world: str) -> str:
     return world if experiment is None else experiment.heading
 
 
-def _claim_text(number: int, judged: JudgedClaim) -> str:
-    lines = [f'{number}. {judged.verdict}: "{judged.claim.text}" ({judged.claim.place})', f"   {judged.claim.rule}"]
-    lines += [f"   - {part_text(part)}" for part in judged.parts]
-    lines += [f"   missing: {', '.join(row.name for row in judged.missing)}"] if judged.missing else []
-    lines += [f"   {text}" for text in (*judged.evidence, judged.claim.note) if text]
-    return "\n".join(lines)
+def _print_in_full(sheets: Sequence[Sheet], judged: Sequence[JudgedClaim], console: Console) -> None:
+    """Verdicts by experiment, then the tables that have a row, then every claim with what decides it."""
+    print()
+    for heading, found in by_experiment(judged):
+        print(fitted(f"  {heading}: {', '.join(counts_told(found))}"))
+    made = [sheet for sheet in sheets if not sheet.is_empty]
+    if made:
+        text = "Mean over seeds with 95% bootstrap interval, and what the paper prints; a missing row says so."
+        print(fitted(f"\n{text}\n"))
+    for sheet in made:
+        console.print(as_rich(sheet), "")
+    if unmade := [sheet.title for sheet in sheets if sheet.is_empty]:
+        print(fitted(f"\nNo row yet, and so no table: {'; '.join(unmade)}."))
+    print()
+    for number, one in enumerate(judged, 1):
+        print(fitted(claim_text(number, one)))
+    print()
 
 
 def _draw(out: Path, rows: Rows, formats: Sequence[str]) -> list[tuple[str, str]]:
