@@ -86,7 +86,7 @@ def claims_page(judged: Sequence[JudgedClaim]) -> str:
     parts = [
         "---\ntocdepth: 2\n---",  # the list beside the page names experiments; sentences would fill it
         "# Claims",
-        f"{verdicts_told(judged)} Each is a sentence of the paper, turned into comparisons.",
+        f"{verdicts_told(judged)} A claim is a sentence of the paper, turned into comparisons.",
         "A comparison is supported where its whole 95% interval over seeds lies on the claimed side, and contradicted "
         "where it lies on the other. A claim holds where every comparison is supported. Open one for its figures.",
         _overview(by_experiment(judged)),
