@@ -158,7 +158,9 @@ def test_no_two_texts_of_a_film_meet_and_none_leaves_it(recorded, num_objects, s
         draw_text(self, xy, text, *args, anchor=anchor, **options)
 
     monkeypatch.setattr(ImageDraw.ImageDraw, "text", noted)
-    film = Film(with_objects(recorded, num_objects), 0, scale=scale)
+    label = {"label": "an agent with a name as long as a sentence, seed 12", "first_episode": 0, "episode_seed": 7}
+    many = with_objects(recorded, num_objects)
+    film = Film(dataclasses.replace(many, meta=many.meta | label), 0, scale=scale)
     film.frame(100)
     assert len(boxes) > 10
     width, height = film.size

@@ -96,12 +96,14 @@ def _report_runs(args: Arguments) -> None:
     make_folder(out)
     console = plain_console()
     sheets: list[Sheet] = []
+    concluded: list[str] = []
     grids = {}
     for world, folders in by_world.items():
         print(fitted(f"{world}: last evaluation, mean over seeds with 95% bootstrap interval (one seed has none)"))
         lines = _lines(folders, print)
         experiment = experiment_of_run(folders[0].settings())
-        sentences = (whole_conclusion(line) if line.whole else conclusion(line, experiment) for line in lines)
+        sentences = [whole_conclusion(line) if line.whole else conclusion(line, experiment) for line in lines]
+        concluded += sentences
         print(fitted("\n".join(["", *sentences, ""])))
         grids[world] = None if experiment is None else experiment.world.grid
         for table in (whole_table(lines), channel_table(lines)):
@@ -119,7 +121,7 @@ def _report_runs(args: Arguments) -> None:
         figures = [(_title(world), as_svg(curves_figure(folders, grids[world]))) for world, folders in by_world.items()]
         sources = {_title(world): [(f.path, f.path.name) for f in folders] for world, folders in by_world.items()}
         names = ", ".join(str(folder.path) for folders in by_world.values() for folder in folders)
-        lead = f"{names}: last evaluation of each."
+        lead = f"{' '.join(concluded)} By the last evaluation of {names}."
         sections = [tables_section(sheets), figures_section(figures, is_broad=True)]
         _write_page(args.html, "Runs", lead, sections, sources, args.trust)
 
@@ -221,7 +223,8 @@ def _figures(rows: Rows, found: Scores) -> Iterator[tuple[str, str, Figure | Non
     """(name, caption, figure) of each that may be there."""
     for name, experiment in EXPERIMENTS.items():
         place = experiment.heading.partition(":")[0]
-        what = " and ".join(experiment.discovers)
+        *most, last = experiment.discovers
+        what = f"{', '.join(most)} and {last}" if most else last
         yield f"{name}-discovery-loss", f"{place}: discovery loss of {what}", discovery_figure(experiment, rows)
         if experiment.tracks:
             caption = f"{place}: discovery loss by the steps since each object was last seen"

@@ -62,7 +62,7 @@ class Film:
         places = [divmod(i, num_across) for i in range(num_objects)]
         across, down = cols * self.belief_cell + gap, rows * self.belief_cell + line + gap
         self.beliefs_at = [(left + x * across, top + y * down) for y, x in places]
-        width = left + num_across * across
+        width = max(left + num_across * across, head_width(episodes, episode, self.font, gap))
         self.strip_size = (width - 2 * gap, 46 * scale)
         self.reward_at = (gap, top + height + gap + line)
         self.loss_at = (gap, self.reward_at[1] + self.strip_size[1] + gap // 2 + line)
@@ -197,6 +197,13 @@ def title_of(episodes: Episodes, episode: int) -> str:
     if "first_episode" not in meta:
         return whose
     return f"{whose}, episode {meta['first_episode'] + episode} of seed {meta['episode_seed']}"
+
+
+def head_width(episodes: Episodes, episode: int, font: ImageFont.FreeTypeFont, gap: int) -> int:
+    """Of a film whose first line holds its title and, apart from it, the longest of its steps' labels."""
+    steps, longest = episodes.meta["num_steps"], max([*episodes.meta["actions"], "the end"], key=len)
+    texts = (title_of(episodes, episode), f"step {steps} of {steps}, {longest}")
+    return 4 * gap + sum(round(font.getlength(text)) for text in texts)
 
 
 def reveal(image: Image.Image, at: At, strip: Strip, size: tuple[int, int], share: float, line_width: int) -> None:

@@ -14,7 +14,19 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from ndigo.storage.episodes import Episodes
-from ndigo.watching.film import BACKGROUND, FAINT, INK, LOOK_AHEAD, TEXT, TEXT_LINE, At, font, reveal, title_of
+from ndigo.watching.film import (
+    BACKGROUND,
+    FAINT,
+    INK,
+    LOOK_AHEAD,
+    TEXT,
+    TEXT_LINE,
+    At,
+    font,
+    head_width,
+    reveal,
+    title_of,
+)
 from ndigo.watching.frame_pictures import colour_of
 from ndigo.watching.panels import Picture
 from ndigo.watching.strips import Strip, loss_strip, reward_strip
@@ -44,7 +56,7 @@ class PictureFilm:
                 size = self._size(*pictures.shape[-3:-1])
                 self.panels.append((title, pictures, (x, top), size))
                 x += max(size[0], round(self.font.getlength(title))) + gap
-        width = max(x, LEAST_WIDTH * scale)
+        width = max(x, LEAST_WIDTH * scale, head_width(episodes, episode, self.font, gap))
         height = max(size[1] for _, _, _, size in self.panels)
         self.strip_size = (width - 2 * gap, 46 * scale)
         self.reward_at = (gap, top + height + gap + line)
