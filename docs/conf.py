@@ -31,7 +31,7 @@ html_math_renderer = "mathml"  # browsers draw it themselves: no script, and not
 html_theme = "furo"
 html_title = "ndigo"
 html_static_path = ["pictures", "static"]
-html_css_files = ["claims.css"]
+html_css_files = ["claims.css", "site.css"]
 html_show_sourcelink = False
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
@@ -109,9 +109,13 @@ def claims_page() -> str:
 
 def name_what_is_outside(app: Any, name: str, source: list[str]) -> None:
     """Documents of the checkout that are no pages of the site are named by their path."""
-    source[0] = re.sub(
-        r"\[([^\]]+)\]\(\.\./((?:studies|CONTRIBUTING|README)[^)#]*)(?:#[^)]*)?\)", r"\1 (`\2`)", source[0]
-    )
+    outside = r"\[([^\]]+)\]\(\.\./((?:studies|CONTRIBUTING|README)[^)#]*)(?:#[^)]*)?\)"
+
+    def named(link: re.Match[str]) -> str:
+        text, path = link.groups()
+        return f"`{path}`" if path.startswith(text) else f"{text} `{path}`"
+
+    source[0] = re.sub(outside, named, source[0])
 
 
 def plain_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

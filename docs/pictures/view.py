@@ -1,4 +1,4 @@
-"""Takes the README's picture of `ndigo view`: python docs/pictures/view.py (needs the extra `dev` and a Chromium)."""
+"""Takes the guide's picture of `ndigo view`: python docs/pictures/view.py (needs the extra `dev` and a Chromium)."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from ndigo.commands.view import Arguments, gather
+from ndigo.commands.view import Arguments, find_all, gather, opening_scene
 from ndigo.viewer.server import bind, make_app, make_server
 
 HERE = Path(__file__).parent
-AGENT = HERE.parents[1] / "results/agents/exp1-ndigo-4.safetensors"
-STEPS = 80  # the object has been found, and is out of sight again
+WIDTH, HEIGHT = 1280, 840
+STEPS = 64  # NDIGO has found the object, and prediction error the noise
 
 
 def main() -> None:
     listener = bind("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    server = make_server(make_app(gather(Arguments(paths=(AGENT,))), None, "127.0.0.1", port))
+    args = Arguments(paths=opening_scene())
+    server = make_server(make_app(gather(args, find_all(args)), None, "127.0.0.1", port))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(color_scheme="dark", reduced_motion="reduce", viewport={"width": 1280, "height": 800})
+        page = browser.new_page(
+            color_scheme="dark", reduced_motion="reduce", viewport={"width": WIDTH, "height": HEIGHT}
+        )
         page.goto(f"http://127.0.0.1:{port}/")
         page.wait_for_selector(".ndigo[data-t] .numbers td", timeout=120_000)
         for t in range(1, STEPS + 1):

@@ -36,6 +36,11 @@ def test_help_lists_every_command(words, capsys):
     assert all(f"  {name} " in out and summary in out for name, summary in COMMANDS.items())
 
 
+def test_the_list_of_commands_fits_80_columns(capsys):
+    assert main([]) == 0
+    assert max(map(len, capsys.readouterr().out.split("\n"))) <= 80
+
+
 def test_version_is_the_packages(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"ndigo {__version__}\n"

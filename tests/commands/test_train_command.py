@@ -79,7 +79,7 @@ def test_settings_of_a_run_are_taken_whole(name, finished, capsys):
         ('world = "json:dumps"\n', [], "world 'json:dumps' is named by a file, and to load it runs the module 'json'"),
         ('reward = "json:dumps"\n', ["exp1"], "reward 'json:dumps' is named by a file"),
         ('world = "json:dumps"\n', ["--trust", "json"], "world 'json:dumps': a function must need no arguments"),
-        ("", ["--resume", "nowhere"], "--resume continues a run as it is: config cannot be given with it"),
+        ("", ["--resume", "nowhere"], "--resume continues a run as it is: --config cannot be given with it"),
         ("", ["--config", "other.toml"], "other.toml cannot be read: No such file or directory"),
         ("", ["--config", "run.json"], "run.json is not the config.json of a run"),
         ("", ["--config", "run.json", "--preset", "cpu"], "--preset cpu: run.json has every setting; leave out one"),
@@ -142,8 +142,8 @@ def test_without_a_preset_the_first_line_says_which_was_chosen_and_why(capsys):
         (["json:dumps"], "world 'json:dumps': a function must need no arguments and return a World"),
         (["exp1", "--reward", "json:dumps"], "reward 'json:dumps': a function must need no arguments and return a"),
         (["--resume", "nowhere"], "nowhere is not a run: it does not exist; name a folder that ndigo train made"),
-        (["--resume", "nowhere", "--batch", "3"], "--resume continues a run as it is: batch cannot be given with it"),
-        (["exp1", "--resume", "nowhere"], "--resume continues a run as it is: world cannot be given with it"),
+        (["--resume", "nowhere", "--batch", "3"], "--resume continues a run as it is: --batch cannot be given with it"),
+        (["exp1", "--resume", "nowhere"], "--resume continues a run as it is: another WORLD cannot be given with it"),
     ],
 )
 def test_bad_input_gets_one_line_and_code_2_and_leaves_no_run(words, message, tmp_path, monkeypatch, capsys):

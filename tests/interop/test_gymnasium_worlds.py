@@ -113,6 +113,32 @@ def test_a_space_that_says_enough_has_its_frame(name):
     assert (told(world, 1, 0, [])[0].o_t == value).all()
 
 
+def test_numbers_without_bounds_are_read_by_their_symlog_and_the_others_as_they_are():
+    """By hand: +-(e - 1) are +-1, and +-100 the ends of the range; CartPole's places and angles have bounds."""
+    space = spaces.Box(np.array([-np.inf, 0, -2], np.float32), np.array([np.inf, np.inf, 2], np.float32))
+    world = from_gymnasium(lambda: Still(space, np.array([1 - np.e, 100, 1.5], np.float32)), name="wide")
+    far = float(np.log(101))
+    assert isinstance(world.frame, frames.Vector)
+    np.testing.assert_allclose([world.frame.low, world.frame.high], [[-far, 0, -2], [far, far, 2]], rtol=1e-6)
+    seen = told(world, 1, 0, [])[0].o_t[0]
+    np.testing.assert_allclose(seen, [-1, far, 1.5], rtol=1e-6)
+    assert world.frame.likelihood().target(seen).tolist() == [25, 63, 56]  # of 64: floor(64 (x - low) / (high - low))
+    cart = suite_world("gymnasium::CartPole-v1")
+    check_records(preset("cpu"), cart, make_reward("ndigo-1"))
+    assert isinstance(cart.frame, frames.Vector)
+    np.testing.assert_allclose(cart.frame.high, [4.8, far, 0.41887903, far], rtol=1e-6)
+
+
+def test_a_minigrid_view_has_rows_first():
+    """MiniGrid's image[2, 5] is the cell in column 2 and row 5."""
+    image = np.zeros((7, 7, 3), np.uint8)
+    image[2, 5] = 4, 1, 2
+    world = from_gymnasium(
+        lambda: Still(spaces.Dict({"image": spaces.Box(0, 255, (7, 7, 3), np.uint8)}), {"image": image})
+    )
+    assert [tuple(cell) for cell in np.argwhere(told(world, 1, 0, [])[0].o_t[0, ..., 0])] == [(5, 2)]
+
+
 def refused(make: Any, **options: Any) -> str:
     with pytest.raises(NdigoError) as error:
         check_records(preset("cpu"), from_gymnasium(make, **options), make_reward("ndigo-1"))
@@ -124,7 +150,9 @@ def test_what_does_not_fit_is_refused_in_one_line():
     bits, one = spaces.Box(0, 1, (2, 2, 1), np.uint8), np.ones((2, 2, 1), np.uint8)
     continuous = spaces.Box(-1, 1, (2,), np.float32)
     assert "expected a Discrete space" in refused(lambda: Still(bits, one, continuous))
-    assert "fit no frame by themselves" in refused(lambda: gymnasium.make("CartPole-v1"))
+    picture = spaces.Box(0, 255, (84, 84, 3), np.uint8)
+    says = "fit no frame by themselves: hand over a frame, as from_gymnasium(make, frame=..., read=...)"
+    assert says in refused(lambda: Still(picture, np.zeros((84, 84, 3), np.uint8)))
     assert "raised ZeroDivisionError" in refused(lambda: 1 // 0)
     assert "is float64[2, 2, 1], expected uint8[2, 2, 1]" in refused(
         lambda: Still(bits, one), read=lambda o: o.astype(float), frame=frames.bits(["a"], 2)

@@ -191,7 +191,15 @@ def test_continuous_actions_and_observations_that_fit_no_frame_are_refused():
     env.action_space = lambda params: SimpleNamespace(low=-1, high=1, shape=(2,))
     with pytest.raises(NdigoError, match="expected a Discrete space"):
         from_gymnax(env)
-    wide = SimpleNamespace(low=-np.inf, high=np.inf, shape=(4,))
-    told = r"its observations \(SimpleNamespace of numbers with shape \(4,\) and without bounds\) fit no frame"
+    far_out = SimpleNamespace(low=1e6, high=np.inf, shape=(4,))
+    told = r"its observations \(SimpleNamespace of numbers with shape \(4,\)\) fit no frame"
     with pytest.raises(NdigoError, match=told):
-        frame_of("cart pole", wide)
+        frame_of("far out", far_out)
+
+
+def test_numbers_without_bounds_are_read_alike_by_numpy_and_inside_a_program():
+    frame, read = frame_of("cart pole", SimpleNamespace(low=-np.inf, high=np.inf, shape=(4,)))
+    o = np.array([-1e30, -0.5, 0, 7], np.float32)
+    np.testing.assert_allclose(jax.jit(read)(o), read(o), rtol=1e-6)
+    np.testing.assert_allclose(read(o), [np.sign(x) * np.log(1 + abs(float(x))) for x in o], rtol=1e-6)
+    assert frame.wrong(read(o)[None]) is None

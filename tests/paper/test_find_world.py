@@ -19,8 +19,15 @@ def test_an_experiments_name_gives_its_world_with_the_options_asked_for(name):
 
 
 def test_an_unknown_name_lists_worlds_and_experiments_with_the_nearest():
-    with pytest.raises(NdigoError, match=r"^unknown world or experiment 'mase'; known: .*exp1.*\(nearest: maze\)$"):
+    with pytest.raises(
+        NdigoError, match=r"^unknown world or experiment 'mase'; known: .*exp1.*\(nearest: maze\); other"
+    ):
         find_world("mase")
+
+
+def test_a_suites_name_with_one_colon_is_told_of_the_other():
+    with pytest.raises(NdigoError, match=r"a suite's worlds have two colons: gymnasium::CartPole-v1$"):
+        find_world("gymnasium:CartPole-v1")
 
 
 def test_a_world_first_asked_for_inside_jit_can_be_used_outside():

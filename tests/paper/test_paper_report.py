@@ -66,10 +66,16 @@ def test_every_printed_number_stands_in_a_table_beside_its_cell(rows):
 def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(rows, tmp_path, capsys):
     assert main(["report", "--paper", "--rows", str(rows), "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    assert re.search(r"^ ndigo-4 +111 +111 +22.0 +22.0 +4.00", out, re.MULTILINE)
-    assert re.search(r"^ paper +300.4±22.2 +1.4±1.2 +40.8±9.7 +330.7±47.4", out, re.MULTILINE)
+    assert out.startswith(f"Of the paper's {len(all_claims())} claims 1 holds and {len(all_claims()) - 1} lack rows.")
+    assert re.search(r"^  Experiment 3: .*: 1 holds, \d+ lack rows$", out, re.MULTILINE)
+    assert "No row yet, and so no table: Experiment 2: Search three rooms; Experiment 4: Structured noise." in out
+    assert re.search(r"^ndigo-4 +111 +111 +22.0 +22.0 +4.00", out, re.MULTILINE)
+    assert re.search(r"^paper +300.4±22.2 +1.4±1.2 +40.8±9.7 +330.7±47.4", out, re.MULTILINE)
     assert out.count("rows missing: ") == len(all_claims()) - 1  # one needs no other row
     assert "3 of 36 rows are made by the recipe" in out
+    assert "…" not in out
+    tables = out[out.index("Experiment 1: Ignore the noise, find the object (paper") : out.index("No row yet")]
+    assert max(map(len, tables.split("\n"))) <= 80
     assert '20. holds: "still it can track the dynamics' in out
     names = ["exp1-discovery-loss", "exp3-discovery-loss", "exp3-tracking", "exp5-discovery-loss", "scores"]
     assert sorted(path.stem for path in tmp_path.glob("*.png")) == names
@@ -127,7 +133,7 @@ def test_without_a_cell_everything_is_missing_and_nothing_is_drawn(tmp_path, cap
     words = ["report", "--paper", "--rows", str(tmp_path / "none"), "--out", str(tmp_path / "out")]
     assert main([*words, "--html", str(tmp_path / "page.html")]) == 0
     out = capsys.readouterr().out
-    assert f"Verdicts on {len(all_claims())} claims: rows missing {len(all_claims())}." in out
+    assert out.startswith(f"No claim of the paper is decided yet: each of the {len(all_claims())} lacks a row.")
     assert "0 of 36 rows are made by the recipe" in out
     assert not (tmp_path / "out").exists()
     assert "None yet: no row is there." in (tmp_path / "page.html").read_text()
@@ -140,7 +146,8 @@ def test_documents_have_their_blocks_written_and_the_rest_left_alone(rows, tmp_p
     assert write_docs(document, known) == ["state"]
     state = "3 of 36 rows are made by the recipe: preset `gpu`, 10 seeds"
     before, text, after = document.read_text().partition(state)
-    assert before == "before\n<!-- ndigo report --paper: state -->\n"
+    verdicts = f"Of the paper's {len(all_claims())} claims 1 holds and {len(all_claims()) - 1} lack rows. "
+    assert before == f"before\n<!-- ndigo report --paper: state -->\n{verdicts}"
     assert text
     assert after.endswith("\n<!-- end -->\nafter\n")
     assert "OLD" not in after

@@ -41,6 +41,7 @@ FLAGS = [word for name, value in SMALL.items() for word in (f"--{name}", str(val
 WORLDS = {
     "gymnasium::MiniGrid-Empty-5x5-v0": (["goal"], ["object", "colour", "state"]),
     "gymnasium::FrozenLake-v1": ([], ["number"]),
+    "gymnasium::CartPole-v1": ([], ["numbers"]),
     "gymnax::Breakout-MinAtar": ([], [f"channel{i}" for i in range(4)]),
     "navix::Navix-Empty-5x5-v0": (["goal"], ["entity", "colour", "state"]),
     "xminigrid::XLand-MiniGrid-R1-9x9": (["goal"], ["tile", "colour"]),
@@ -106,7 +107,6 @@ def test_a_run_of_the_host_goes_on_with_new_episodes(tmp_path, capsys):
     ("name", "says"),
     [
         ("gymnasium::Pendulum-v1", "expected a Discrete space"),
-        ("gymnasium::CartPole-v1", "fit no frame by themselves: hand over a frame"),
         ("gymnasium::MiniGrid-Emty-5x5-v0", "nearest: MiniGrid-Empty-5x5-v0"),
         ("navix::Navix-Empty-5x5", "nearest: Navix-Empty-5x5-v0"),
         ("craftax::Craftax-Symbolic", "nearest: Craftax-Symbolic-v1"),
@@ -123,7 +123,7 @@ def test_a_wrong_name_is_one_line_and_exit_2(name, says, capsys, tmp_path):
 
 
 def test_cart_pole_learns_its_task_with_a_frame_of_its_own(tmp_path):
-    """Its own observations have no bounds: the frame gives them. One update's worth of rows has its numbers."""
+    """A frame with bounds of one's own, and a channel per number. One update's worth of rows has its numbers."""
     import gymnasium
 
     import ndigo
@@ -139,6 +139,28 @@ def test_cart_pole_learns_its_task_with_a_frame_of_its_own(tmp_path):
     found = run.evaluate(2)
     np.testing.assert_array_equal(found.task_return, found.episode_steps)  # it pays 1 for each step
     assert (np.asarray(found.episode_steps) > 5).all()
+
+
+def test_a_minigrid_view_is_drawn_as_minigrid_draws_it():
+    """Its own picture of the view, a tile per cell: the same cells are walls, in views that are no mirror of themselves."""
+    import gymnasium
+
+    from ndigo.interop.suites.spaces import read_image
+    from ndigo.watching.frame_pictures import WALL, painter_of
+
+    world = find_world("gymnasium::MiniGrid-MultiRoom-N6-v0")
+    env = gymnasium.make("MiniGrid-MultiRoom-N6-v0")
+    observation, _ = env.reset(seed=3)
+    num_lopsided = 0
+    for action in (0, 2, 2, 1, 2):
+        observation, *_ = env.step(action)
+        picture = np.asarray(painter_of(world.frame).seen(read_image(observation)))
+        theirs: Any = env.unwrapped
+        tiles = theirs.get_pov_render(tile_size=8).reshape(7, 8, 7, 8, 3).swapaxes(1, 2)
+        is_wall = (tiles == tiles[..., :1, :1, :1]).all(axis=(2, 3, 4)) & (tiles[..., 4, 4, 0] > 0)  # one grey all over
+        num_lopsided += bool((is_wall != is_wall.T).any())
+        np.testing.assert_array_equal((picture == np.array(WALL)).all(axis=-1), is_wall)
+    assert num_lopsided >= 3
 
 
 @pytest.mark.parametrize("name", ["navix::Navix-DoorKey-5x5-v0", "xminigrid::XLand-MiniGrid-R1-9x9"])

@@ -56,8 +56,13 @@ def test_tables_have_a_row_per_agent_and_a_row_per_channel():
         ["icm", "15.0"],
     ]
     channels = text(channel_table(lines[:1])).splitlines()
-    assert [row.split()[0] for row in channels if row and not row.startswith(("─", "channel"))] == ["tile", "colour"]
-    assert "3.00 (2.00 to 4.00)" in channels[-2]
+    assert [row.split()[0] for row in channels if row and not row.startswith(("─", "channel", " "))] == [
+        "tile",
+        "colour",
+    ]
+    at = next(i for i, row in enumerate(channels) if row.startswith("tile"))
+    assert channels[at].endswith(" 3.00")
+    assert channels[at + 1].endswith(" 2.00 to 4.00")
     assert whole_table([Line("x", "x", {"frequency": {}})]) is None
 
 

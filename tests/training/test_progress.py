@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from ndigo.config import Config
-from ndigo.training.progress import TrainingProgress
+from ndigo.training.progress import TrainingProgress, bars
 
 WORLD = {"channels": ["walls", "ball"], "in_view": ["ball"], "objects": ["ball"]}
 LINE = {
@@ -72,3 +72,24 @@ def test_a_world_without_truth_or_objects_shows_what_there_is(world, evaluation,
     learning = LINE["learning"] | {"reward_c": [[0.0, 0.0]], "discovery_loss": [[]]}
     text = shown(world, LINE | {"learning": learning, "evaluation": evaluation}, is_terminal=False)
     assert text.endswith(f" s   {expected}")
+
+
+def test_on_a_terminal_each_number_has_the_trend_of_the_last_eight_evaluations():
+    """Ten evaluations that fall from 10 to 1: the last eight are 8/8 .. 1/8 of the largest, a bar of eight each."""
+    losses = [10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
+    for is_terminal, trend in ((True, " █▇▆▅▅▄▃▂"), (False, "")):  # 7 * 4/8 and 7 * 5/8 both round to the fifth bar
+        text = io.StringIO()
+        console = Console(file=text, width=120, force_terminal=is_terminal, color_system=None)
+        with TrainingProgress(console, WORLD, Config(learner_steps=16_000), None) as progress:
+            for loss in losses:
+                progress.show(LINE | {"evaluation": {"visits": [[0.0]], "discovery_loss": [[loss]]}}, seconds=30.0)
+        assert f"discovery loss: ball 1.00{trend}\n" in text.getvalue()
+        assert "discovery loss: ball 10.00\n" in text.getvalue()  # one evaluation has none
+
+
+def test_a_trend_is_drawn_from_zero_and_leaves_out_what_is_no_number():
+    assert bars([0.0, 7.0]) == "▁█"
+    assert bars([3.87, 3.86]) == "██"  # a thousandth is no trend
+    assert bars([-1.0, 0.0, 6.0]) == "▁▂█"
+    assert bars([0.0, 0.0]) == "▁▁"
+    assert bars([float("nan"), 1.0]) == " █"

@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from ndigo.errors import NdigoError
 from ndigo.storage.run_folder import WriteError
@@ -128,16 +128,49 @@ def test_a_film_says_whose_it_is(recorded):
     assert title_of(numbered, 1) == "ndigo-4, seed 3 in exp1, episode 6 of seed 7"
 
 
+def with_objects(recorded, num: int):
+    """The same episodes with so many objects, each one of the two."""
+    at = np.arange(num) % 2
+    arrays = {name: getattr(recorded, name)[:, :, at] for name in ("objects", "belief", "discovery_loss")}
+    objects = [recorded.meta["objects"][i] for i in at]
+    return dataclasses.replace(recorded, meta=recorded.meta | {"objects": objects}, **arrays)
+
+
 def test_many_objects_and_no_predictions_fit_side_by_side(recorded):
     """Six objects and ICM's K of 0: panels neither overlap nor leave the picture."""
-    six = {"objects": [recorded.meta["objects"][0]] * 6, "num_ahead": 0}
-    arrays = {name: np.repeat(getattr(recorded, name), 3, axis=2) for name in ("objects", "belief", "discovery_loss")}
-    film = Film(dataclasses.replace(recorded, meta=recorded.meta | six, **arrays), 0, until=2)
+    six = with_objects(recorded, 6)
+    film = Film(dataclasses.replace(six, meta=six.meta | {"num_ahead": 0}), 0, until=2)
     side = 19 * film.belief_cell
     corners = film.beliefs_at
     assert len(set(corners)) == 6
     assert all(x + side <= film.size[0] and y + side < film.reward_at[1] - film.line for x, y in corners)
     assert film.frame(2).shape == (*reversed(film.size), 3)
+
+
+@pytest.mark.parametrize("num_objects", [2, 3, 6])
+@pytest.mark.parametrize("scale", [1, 2])
+def test_no_two_texts_of_a_film_meet_and_none_leaves_it(recorded, num_objects, scale, monkeypatch):
+    boxes: list[tuple[float, ...]] = []
+    draw_text = ImageDraw.ImageDraw.text
+
+    def noted(self, xy, text, *args, anchor=None, **options):
+        boxes.append(self.textbbox(xy, text, args[1], anchor=anchor))
+        draw_text(self, xy, text, *args, anchor=anchor, **options)
+
+    monkeypatch.setattr(ImageDraw.ImageDraw, "text", noted)
+    label = {"label": "an agent with a name as long as a sentence, seed 12", "first_episode": 0, "episode_seed": 7}
+    many = with_objects(recorded, num_objects)
+    film = Film(dataclasses.replace(many, meta=many.meta | label), 0, scale=scale)
+    film.frame(100)
+    assert len(boxes) > 10
+    width, height = film.size
+    for i, (left, top, right, bottom) in enumerate(boxes):
+        assert left >= 0
+        assert top >= 0
+        assert right <= width
+        assert bottom <= height
+        for x0, y0, x1, y1 in boxes[:i]:
+            assert right <= x0 or x1 <= left or bottom <= y0 or y1 <= top
 
 
 def test_a_gif_plays_the_film(recorded, tmp_path):

@@ -1,14 +1,20 @@
-"""`ndigo play`: a person walks a world, seeing what the agent sees."""
+"""`ndigo play`: a person walks a world, seeing what the agent sees; a trained agent may tell what it would believe."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
+import numpy as np
 import tyro
 
+from ndigo.agents.agent import Agent
+from ndigo.api import load_trained
 from ndigo.errors import NdigoError
 from ndigo.evaluation.visits import in_view
 from ndigo.gate import check_world, is_own
@@ -16,11 +22,13 @@ from ndigo.paper.experiments import find_world
 from ndigo.terminal.keyboard import keys
 from ndigo.terminal.options import within
 from ndigo.terminal.screen import beside, screen
+from ndigo.watching.belief_text import belief_ansi
 from ndigo.worlds import World
 from ndigo.worlds.render import legend, render_ansi
 
 MOVES = {"w": "up", "s": "down", "d": "right", "a": "left", "space": "stay", ".": "stay"}
 HELP = "arrows walk    space stay\nr again        m map on/off\nq quit"
+LEAST_CHANCE = 1e-9  # a loss of 20 nats and not of infinitely many
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,8 @@ class Arguments:
 
     name: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="WORLD")]
     """An experiment (exp1) or a world (maze)."""
+    agent: Path | None = None
+    """A run's folder or an agent's file: where it would believe each object to be, seeing what you see."""
     blind: bool = False
     """Start with the map hidden: play with what the agent has."""
     view: int = 5
@@ -40,28 +50,33 @@ class Arguments:
 
 
 class Game:
-    """One person's episodes in a world, and what has been seen of each object in this one."""
+    """One person's episodes in a world, what has been seen of each object in this one, and what an agent believes."""
 
-    def __init__(self, world: World, seed: int, title: str):
+    def __init__(self, world: World, seed: int, title: str, agent: Agent | None = None):
         assert world.truth is not None
-        self.world, self.title = world, title
+        self.world, self.title, self.agent = world, title, agent
+        self.belief: np.ndarray | None = None  # [N, rows, columns]
         self._key = jax.random.key(seed)
         self._reset, self._step = jax.jit(world.reset), jax.jit(world.step)
         truth, observe = world.truth, world.observe
-        self._look = jax.jit(lambda state: (truth(state), in_view(world.frame, observe(state))))
+        self._look = jax.jit(lambda state: (truth(state), in_view(world.frame, observe(state)), observe(state)))
         self.restart()
 
     def restart(self) -> None:
         self.t = 0
         self.count = [0] * len(self.world.objects)
         self.first: list[int | None] = [None] * len(self.world.objects)
+        self._memory = None if self.agent is None else self.agent.start()
         self._arrive(self._reset(self._next_key()))
 
     def act(self, action: str) -> None:
         """Takes the action, unless the episode is over."""
         if not self.is_over:
             self.t += 1
-            self._arrive(self._step(self._next_key(), self._state, self.world.actions.index(action)))
+            a_t = self.world.actions.index(action)
+            if self._memory is not None:  # the person's action, not the agent's own
+                self._memory = eqx.tree_at(lambda memory: memory.a_t, self._memory, jnp.int32(a_t))
+            self._arrive(self._step(self._next_key(), self._state, a_t))
 
     @property
     def is_over(self) -> bool:
@@ -73,14 +88,24 @@ class Game:
 
     def _arrive(self, state) -> None:
         self._state = state
-        self.truth, is_visible = jax.device_get(self._look(state))
+        self.truth, is_visible, o_t = jax.device_get(self._look(state))
         self.is_visible = is_visible.tolist()
+        if self.agent is not None and self._memory is not None:
+            _, self._memory = self.agent.step(o_t, self._memory)
+            self.belief = self.agent.believe(self._memory)
         if self.is_over:
             return  # the last frame has no step of its own: visits count o_0 ... o_{T-1}
         for i, seen in enumerate(self.is_visible):
             self.count[i] += seen
             if seen and self.first[i] is None:
                 self.first[i] = self.t
+
+    def loss(self, i: int) -> float | None:
+        """-ln of the chance that the agent gives the i-th object's own cell; None without an agent."""
+        if self.belief is None:
+            return None
+        row, col = np.asarray(self.truth.objects[i]).tolist()
+        return float(-np.log(max(self.belief[i, row, col], LEAST_CHANCE)))
 
 
 def run(args: Arguments) -> None:
@@ -92,10 +117,11 @@ def run(args: Arguments) -> None:
         check_world(world)
     if world.truth is None or world.grid is None:
         raise NdigoError(f"world {world.name!r} has no map to draw; play needs one made by grid_world")
+    agent = None if args.agent is None else _agent(args.agent, world, args.name)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise NdigoError("play needs a terminal for its keys and its screen; `ndigo walk` runs without one")
     print(f"{args.name}: compiling ...", flush=True)
-    game, is_map_shown = Game(world, args.seed, args.name), not args.blind
+    game, is_map_shown = Game(world, args.seed, args.name, agent), not args.blind
     with screen() as draw, keys() as next_key:
         while True:
             draw(picture(game, is_map_shown))
@@ -111,14 +137,31 @@ def run(args: Arguments) -> None:
     print(_summary(game))
 
 
+def _agent(path: Path, world: World, name: str) -> Agent:
+    """The agent of that file; an error for one of another world, or one that nobody can ask what it believes."""
+    agent = load_trained(path).agent(0)
+    if agent.world.name != world.name or agent.world.frame != world.frame:
+        was = agent.about.get("world", agent.world.name)
+        raise NdigoError(f"--agent {path} was trained in {was} with a view of {agent.world.shape[0]}, not in {name}")
+    agent.believe(agent.start())
+    return agent
+
+
 def picture(game: Game, is_map_shown: bool) -> str:
-    """The whole screen: the map, and beside it the view, what is in it, and the keys."""
+    """The whole screen: the map, and beside it the view, the agent's belief, what is in view, and the keys."""
     world = game.world
+    view = render_ansi(world, game.truth, show_map=False)
+    if game.belief is not None:
+        believed = f"it believes\n{belief_ansi(world, game.truth, game.belief)}"
+        width = max(2 * world.shape[0], len("you see"))
+        blank = " " * (width - 2 * world.shape[0])
+        seen = [f"{'you see':<{width}}", *(f"{line}{blank}" for line in view.split("\n"))]
+        view = beside("\n".join(seen), believed, width)
     panel = "\n".join(
         [
             f"step {game.t} of {world.num_steps}" + (", over" if game.is_over else ""),
             "",
-            render_ansi(world, game.truth, show_map=False),
+            view,
             "",
             *_objects(game),
             "",
@@ -133,9 +176,11 @@ def picture(game: Game, is_map_shown: bool) -> str:
 
 def _objects(game: Game) -> list[str]:
     width = max(map(len, game.world.objects))
+    losses = [game.loss(i) for i in range(len(game.count))]
     return [
         f"{entry.label:<2} {entry.name:<{width}} {'in view' if is_visible else '':<7} seen {count}"
-        for entry, is_visible, count in zip(legend(game.world), game.is_visible, game.count, strict=True)
+        + ("" if loss is None else f"{'':{3 - len(str(count))}} {loss:.1f} nats")
+        for entry, is_visible, count, loss in zip(legend(game.world), game.is_visible, game.count, losses, strict=True)
     ]
 
 

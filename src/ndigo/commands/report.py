@@ -10,11 +10,12 @@ from typing import Annotated, Literal
 
 import tyro
 from matplotlib.figure import Figure
+from rich.console import Console
 
 from ndigo.api import file_name, load_trained
 from ndigo.errors import NdigoError
 from ndigo.paper.claims import JudgedClaim, judge
-from ndigo.paper.conclusion import conclusion
+from ndigo.paper.conclusion import by_experiment, claim_text, conclusion, counts_told
 from ndigo.paper.curves import discovery_figure, tracking_figure
 from ndigo.paper.experiments import EXPERIMENTS, experiment_of
 from ndigo.paper.experiments.across import all_claims
@@ -22,7 +23,7 @@ from ndigo.paper.measured import Rows
 from ndigo.paper.plan import load_rows, row_folders
 from ndigo.paper.rows import is_row
 from ndigo.paper.scores import Scores, as_json, scores, scores_figure
-from ndigo.paper.state import blocks, claims_section, part_text, summary, write_docs
+from ndigo.paper.state import blocks, claims_section, summary, write_docs
 from ndigo.paper.tables import compared_with_paper, experiment_of_run, paper_sheets
 from ndigo.report.curves import curves_figure, draw_curves
 from ndigo.report.figures import FORMATS, as_svg, save_figure
@@ -95,12 +96,14 @@ def _report_runs(args: Arguments) -> None:
     make_folder(out)
     console = plain_console()
     sheets: list[Sheet] = []
+    concluded: list[str] = []
     grids = {}
     for world, folders in by_world.items():
         print(fitted(f"{world}: last evaluation, mean over seeds with 95% bootstrap interval (one seed has none)"))
         lines = _lines(folders, print)
         experiment = experiment_of_run(folders[0].settings())
-        sentences = (whole_conclusion(line) if line.whole else conclusion(line, experiment) for line in lines)
+        sentences = [whole_conclusion(line) if line.whole else conclusion(line, experiment) for line in lines]
+        concluded += sentences
         print(fitted("\n".join(["", *sentences, ""])))
         grids[world] = None if experiment is None else experiment.world.grid
         for table in (whole_table(lines), channel_table(lines)):
@@ -118,7 +121,7 @@ def _report_runs(args: Arguments) -> None:
         figures = [(_title(world), as_svg(curves_figure(folders, grids[world]))) for world, folders in by_world.items()]
         sources = {_title(world): [(f.path, f.path.name) for f in folders] for world, folders in by_world.items()}
         names = ", ".join(str(folder.path) for folders in by_world.values() for folder in folders)
-        lead = f"{names}: last evaluation of each."
+        lead = f"{' '.join(concluded)} By the last evaluation of {names}."
         sections = [tables_section(sheets), figures_section(figures, is_broad=True)]
         _write_page(args.html, "Runs", lead, sections, sources, args.trust)
 
@@ -152,14 +155,7 @@ def _report_paper(args: Arguments) -> None:
         return
     print(fitted(summary(rows, judged, others)))
     if args.html is None and not args.docs:  # which have all of it
-        print(
-            fitted("\nMean over seeds with 95% bootstrap interval, and what the paper prints; a missing row says so.")
-        )
-        for sheet in sheets:
-            console.print(as_rich(sheet))
-        for number, one in enumerate(judged, 1):
-            print(fitted(_claim_text(number, one)))
-        print()
+        _print_in_full(sheets, judged, console)
     figures = _draw(args.out or Path("runs/paper"), rows, args.formats)
     known = blocks(rows, judged, others)
     for path in args.docs:
@@ -181,12 +177,23 @@ def _title(world: str) -> str:
     return world if experiment is None else experiment.heading
 
 
-def _claim_text(number: int, judged: JudgedClaim) -> str:
-    lines = [f'{number}. {judged.verdict}: "{judged.claim.text}" ({judged.claim.place})', f"   {judged.claim.rule}"]
-    lines += [f"   - {part_text(part)}" for part in judged.parts]
-    lines += [f"   missing: {', '.join(row.name for row in judged.missing)}"] if judged.missing else []
-    lines += [f"   {text}" for text in (*judged.evidence, judged.claim.note) if text]
-    return "\n".join(lines)
+def _print_in_full(sheets: Sequence[Sheet], judged: Sequence[JudgedClaim], console: Console) -> None:
+    """Verdicts by experiment, then the tables that have a row, then every claim with what decides it."""
+    print()
+    for heading, found in by_experiment(judged):
+        print(fitted(f"  {heading}: {', '.join(counts_told(found))}"))
+    made = [sheet for sheet in sheets if not sheet.is_empty]
+    if made:
+        text = "Mean over seeds with 95% bootstrap interval, and what the paper prints; a missing row says so."
+        print(fitted(f"\n{text}\n"))
+    for sheet in made:
+        console.print(as_rich(sheet), "")
+    if unmade := [sheet.title for sheet in sheets if sheet.is_empty]:
+        print(fitted(f"\nNo row yet, and so no table: {'; '.join(unmade)}."))
+    print()
+    for number, one in enumerate(judged, 1):
+        print(fitted(claim_text(number, one)))
+    print()
 
 
 def _draw(out: Path, rows: Rows, formats: Sequence[str]) -> list[tuple[str, str]]:
@@ -216,7 +223,8 @@ def _figures(rows: Rows, found: Scores) -> Iterator[tuple[str, str, Figure | Non
     """(name, caption, figure) of each that may be there."""
     for name, experiment in EXPERIMENTS.items():
         place = experiment.heading.partition(":")[0]
-        what = " and ".join(experiment.discovers)
+        *most, last = experiment.discovers
+        what = f"{', '.join(most)} and {last}" if most else last
         yield f"{name}-discovery-loss", f"{place}: discovery loss of {what}", discovery_figure(experiment, rows)
         if experiment.tracks:
             caption = f"{place}: discovery loss by the steps since each object was last seen"

@@ -60,7 +60,7 @@ class Arguments:
     """Train an agent. Ctrl-C finishes the chunk and saves; --resume goes on from there."""
 
     world: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="[WORLD]")] = None
-    """An experiment (exp1), a world (maze), or MODULE:NAME of your own."""
+    """An experiment (exp1), a world (maze), SUITE::ID of others' (gymnasium::CartPole-v1), or MODULE:NAME of yours."""
     preset: str | None = None
     """cpu (two cores, one seed), gpu (10 seeds) or paper; without it cpu, or gpu where JAX finds one."""
     config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
@@ -279,8 +279,9 @@ def _refuse_changes(args: Arguments) -> None:
     changed = [name for name in ("config", "world", "preset", "out", "vary") if getattr(args, name) not in (None, ())]
     changed += [name for name in after if after[name] != before[name]]
     if changed or args.dry_run:
-        flag = changed[0] if changed else "dry_run"
-        raise NdigoError(f"--resume continues a run as it is: {flag.strip('_')} cannot be given with it")
+        name = (changed[0] if changed else "dry_run").strip("_").replace("_", "-")
+        given = "another WORLD" if name == "world" else f"--{name}"
+        raise NdigoError(f"--resume continues a run as it is: {given} cannot be given with it")
 
 
 def _sizes(config: Config) -> dict[str, int]:

@@ -1,12 +1,26 @@
-"""An agent's numbers in a sentence, for whoever reads one line of a table's twenty."""
+"""Conclusions in words, for whoever reads one line of a table's twenty: an agent's numbers, and verdicts on claims."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
 import numpy as np
 
+from ndigo.paper.claims import Claim, JudgedClaim, Part, Verdict, count
 from ndigo.paper.comparisons import half_of_knowing_the_room, prior
-from ndigo.paper.experiment import Experiment
+from ndigo.paper.experiment import EXPERIMENTS, Experiment, Row
+from ndigo.report.numbers import number
 from ndigo.report.tables import Line
+
+FEW_ROWS = 4  # that a claim lacks: so many are named
+TOLD: Mapping[Verdict, tuple[str, str]] = {  # of one claim, and of more
+    "holds": ("holds", "hold"),
+    "holds in part": ("holds in part", "hold in part"),
+    "does not hold": ("does not hold", "do not hold"),
+    "undecided": ("is undecided", "are undecided"),
+    "rows missing": ("lacks rows", "lack rows"),
+}
 
 
 def mean_over(line: Line, metric: str, names: list[str], end: str = "mean") -> float:
@@ -25,10 +39,10 @@ def conclusion(line: Line, experiment: Experiment | None, who: str | None = None
     if not names:
         return f"{who}: its world names nothing that could be seen."
     what = " and ".join(names) if len(names) < 3 else f"the {len(names)} objects"
-    seen = (
-        f"seen in {mean_over(line, 'frequency', names):.0f}% of episodes, "
-        f"first at step {mean_over(line, 'first_visit', names):.0f}"
-    )
+    share = mean_over(line, "frequency", names)
+    seen = f"seen in {share:.0f}% of episodes, first at step {mean_over(line, 'first_visit', names):.0f}"
+    if share == 0:  # whose first visit is reckoned as the episode's length
+        seen = "seen in no episode"
     if not losses:
         return f"{who}: {what} {seen}."
     known = f"known to {mean_over(line, 'discovery_loss', names):.2f} nats"
@@ -39,3 +53,49 @@ def conclusion(line: Line, experiment: Experiment | None, who: str | None = None
         f"{who} {'discovers' if is_found else 'does not discover'} {what}: {seen}, and {known}, where "
         f"{level:.2f} knows the room and 0 the cell."
     )
+
+
+def verdicts_told(judged: Sequence[JudgedClaim]) -> str:
+    """`Of the paper's 31 claims 12 hold, 1 is undecided and 18 lack rows.`"""
+    if all(one.missing for one in judged):
+        return f"No claim of the paper is decided yet: each of the {len(judged)} lacks a row."
+    *most, last = counts_told(count(judged))
+    shown = f"{', '.join(most)} and {last}" if most else last
+    return f"Of the paper's {len(judged)} claims {shown}."
+
+
+def counts_told(counts: Mapping[Verdict, int]) -> list[str]:
+    return [f"{num} {TOLD[verdict][num > 1]}" for verdict, num in counts.items() if num]
+
+
+def by_experiment(judged: Sequence[JudgedClaim]) -> list[tuple[str, Mapping[Verdict, int]]]:
+    """Of each experiment, and of what the paper says across them, how many claims have which verdict."""
+    grouped = groupby(judged, lambda one: group_of(one.claim))
+    return [(heading, count(list(each))) for heading, each in grouped]
+
+
+def group_of(claim: Claim) -> str:
+    """The experiment that the claim is about; for claims about several, where the paper says it."""
+    return next((e.heading for e in EXPERIMENTS.values() if claim in e.claims), claim.place)
+
+
+def claim_text(nth: int, judged: JudgedClaim) -> str:
+    """A claim, how it is tested, and its comparisons or the rows that it lacks."""
+    lines = [f'{nth}. {judged.verdict}: "{judged.claim.text}" ({judged.claim.place})', f"   {judged.claim.rule}"]
+    lines += [f"   - {part_text(part)}" for part in judged.parts]
+    lines += [f"   missing: {_rows_told(judged.missing)}"] if judged.missing else []
+    lines += [f"   {text}" for text in (*judged.evidence, judged.claim.note) if text]
+    return "\n".join(lines)
+
+
+def part_text(part: Part) -> str:
+    mean, low, high = map(number, part.estimate)
+    figures = f"{part.figures} " if part.figures else ""
+    return f"{part.text}: {figures}{mean} ({low} to {high}), {part.status}"
+
+
+def _rows_told(rows: Sequence[Row]) -> str:
+    """Their names, or where they are many, how many of which experiments."""
+    if len(rows) <= FEW_ROWS:
+        return ", ".join(row.name for row in rows)
+    return f"{len(rows)} rows of {', '.join(dict.fromkeys(row.experiment for row in rows))}"

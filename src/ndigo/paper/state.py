@@ -10,14 +10,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import groupby
 from pathlib import Path
 
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.paper.claims import VERDICTS, Claim, JudgedClaim, Part, Verdict, count
-from ndigo.paper.experiment import EXPERIMENTS, Row
+from ndigo.paper.claims import VERDICTS, JudgedClaim, Part, Verdict, count
+from ndigo.paper.conclusion import by_experiment, group_of, part_text, verdicts_told
+from ndigo.paper.experiment import Row
 from ndigo.paper.measured import Rows
 from ndigo.paper.plan import RECIPE, all_rows, recipe
 from ndigo.paper.tables import paper_sheets
@@ -31,15 +32,15 @@ NOT_YET = "Not made by this recipe yet."
 
 
 def summary(rows: Rows, judged: Sequence[JudgedClaim], others: Sequence[Row] = ()) -> str:
-    """A paragraph: how many rows the recipe has made, on what, and how the claims stand.
+    """A paragraph: how the claims stand, then how many rows the recipe has made, and on what.
 
     `others` are there too, made by another recipe: they count as missing.
     """
     planned = all_rows()
     config = recipe(planned[0])
     text = (
-        f"{len(rows)} of {len(planned)} rows are made by the recipe: preset `{RECIPE}`, {config.seeds} seeds, "
-        f"{config.learner_steps:,} learner steps."
+        f"{verdicts_told(judged)} {len(rows)} of {len(planned)} rows are made by the recipe: preset `{RECIPE}`, "
+        f"{config.seeds} seeds, {config.learner_steps:,} learner steps."
     )
     if rows:
         devices = ", ".join(dict.fromkeys(numbers.device for numbers in rows.values()))
@@ -48,8 +49,7 @@ def summary(rows: Rows, judged: Sequence[JudgedClaim], others: Sequence[Row] = (
         text += f" Their own clocks add up to {minutes:,.0f} minutes ({devices})."
     if others:
         text += f" Another recipe made {len(others)} more, which count as missing."
-    shown = [f"{verdict} {num}" for verdict, num in count(judged).items() if num]
-    return f"{text} Verdicts on {len(judged)} claims: {', '.join(shown)}."
+    return text
 
 
 def blocks(rows: Rows, judged: Sequence[JudgedClaim], others: Sequence[Row] = ()) -> dict[str, str]:
@@ -82,15 +82,14 @@ def claims_markdown(judged: Sequence[JudgedClaim]) -> str:
 def claims_page(judged: Sequence[JudgedClaim]) -> str:
     """A page of the site: by experiment, a heading per claim with its verdict, its comparisons folded under it."""
     numbered = list(enumerate(judged, 1))
-    groups = [(heading, list(each)) for heading, each in groupby(numbered, lambda one: _group(one[1].claim))]
-    shown = ", ".join(f"{verdict} {num}" for verdict, num in count(judged).items() if num)
+    groups = [(heading, list(each)) for heading, each in groupby(numbered, lambda one: group_of(one[1].claim))]
     parts = [
         "---\ntocdepth: 2\n---",  # the list beside the page names experiments; sentences would fill it
         "# Claims",
-        f"{len(judged)} sentences of the paper, each turned into comparisons. Verdicts: {shown}.",
+        f"{verdicts_told(judged)} A claim is a sentence of the paper, turned into comparisons.",
         "A comparison is supported where its whole 95% interval over seeds lies on the claimed side, and contradicted "
         "where it lies on the other. A claim holds where every comparison is supported. Open one for its figures.",
-        _overview(groups),
+        _overview(by_experiment(judged)),
     ]
     for i, (heading, group) in enumerate(groups, 1):
         parts += [f"(group-{i})=", f"## {heading}"]
@@ -99,14 +98,8 @@ def claims_page(judged: Sequence[JudgedClaim]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _group(claim: Claim) -> str:
-    """The experiment that the claim is about; for claims about several, where the paper says it."""
-    return next((e.heading for e in EXPERIMENTS.values() if claim in e.claims), claim.place)
-
-
-def _overview(groups: Sequence[tuple[str, Sequence[tuple[int, JudgedClaim]]]]) -> str:
+def _overview(counts: Sequence[tuple[str, Mapping[Verdict, int]]]) -> str:
     """How many of each group's claims have which verdict, for the verdicts that there are."""
-    counts = [(heading, count([one for _, one in group])) for heading, group in groups]
     verdicts: list[Verdict] = [verdict for verdict in VERDICTS if any(found[verdict] for _, found in counts)]
     lines = [f"| | {' | '.join(verdicts)} |", f"|---|{'--:|' * len(verdicts)}"]
     for i, (heading, found) in enumerate(counts, 1):
@@ -117,7 +110,7 @@ def _overview(groups: Sequence[tuple[str, Sequence[tuple[int, JudgedClaim]]]]) -
 def _verdict_line(judged: JudgedClaim) -> str:
     """As HTML: Markdown would read marks into the paper's words."""
     chip, claim = _chip(judged.verdict, judged.verdict), judged.claim
-    place = f' <span class="place">{escape(claim.place)}</span>' if claim.place != _group(claim) else ""
+    place = f' <span class="place">{escape(claim.place)}</span>' if claim.place != group_of(claim) else ""
     note = f"\n<p>{escape(claim.note)}</p>" if claim.note else ""
     return f"<p>{chip}{place}</p>\n<p><b>Tested:</b> {escape(claim.rule)}</p>{note}"
 
@@ -141,12 +134,6 @@ def _folded(judged: JudgedClaim) -> str:
         f'<details class="comparisons"><summary>Comparisons: {shown}</summary>'
         f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{paid}</details>"
     )
-
-
-def part_text(part: Part) -> str:
-    mean, low, high = map(number, part.estimate)
-    figures = f"{part.figures} " if part.figures else ""
-    return f"{part.text}: {figures}{mean} ({low} to {high}), {part.status}"
 
 
 def write_docs(path: Path, known: dict[str, str]) -> list[str]:

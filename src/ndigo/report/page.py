@@ -72,6 +72,9 @@ def players_section(players: Mapping[str, str]) -> Section:
 
 
 def _table(sheet: Sheet) -> str:
+    place = f' <span class="place">{escape(sheet.place)}</span>' if sheet.place else ""
+    if sheet.is_empty:
+        return f'<h3>{escape(sheet.title)}{place}</h3><p class="soft">No row yet.</p>'
     heads = []
     for column in sheet.columns:
         metric, _, name = column.partition(": ")
@@ -80,7 +83,6 @@ def _table(sheet: Sheet) -> str:
         f'<tr data-row="{escape(label)}"><th scope="row">{escape(label)}</th>{"".join(map(_entry, entries))}</tr>'
         for label, entries in sheet.rows
     )
-    place = f' <span class="place">{escape(sheet.place)}</span>' if sheet.place else ""
     head = f"<thead><tr><th></th>{''.join(heads)}</tr></thead>"
     drawn = f'<div class="wide" tabindex="0"><table>{head}<tbody>{rows}</tbody></table></div>'
     return f"<h3>{escape(sheet.title)}{place}</h3>{drawn}"

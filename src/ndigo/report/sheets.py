@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ndigo.report.numbers import MISSING, ends, number, with_interval
 from ndigo.report.statistics import Estimate
-from ndigo.report.tables import HEADINGS, Line
+from ndigo.report.tables import HEADINGS, NARROW, Line
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,30 @@ def sheet_of(title: str, lines: Sequence[Line], printed: Callable[[str, str, str
 
 
 def as_rich(sheet: Sheet) -> Table:
-    """Ours, its interval, and the paper's, one beneath the other: a terminal of 80 columns holds six."""
-    drawn = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, title=sheet.heading, title_justify="left")
+    """Ours, its interval, and the paper's, one beneath the other; of an agent that is missing, the paper's alone."""
+    rows = [
+        (Text.assemble(label, ("\n95%\npaper" if any(x.is_there for x in entries) else "\npaper", "dim")), entries)
+        for label, entries in sheet.rows
+    ]
+    shown = [[head, *map(_stacked, entries)] for head, entries in rows]
+    headings = [Text(column.replace(": ", "\n")) for column in sheet.columns]
+    texts = [[Text(), *headings], *shown]
+    wide = sum(max(len(line) for row in texts for line in row[i].plain.split("\n")) for i in range(len(texts[0])))
+    # Two blanks between columns where a narrow terminal holds them, else one.
+    padding = (0, 0, 0, 1) if wide + 2 * len(headings) <= NARROW else 0
+    drawn = Table(
+        box=box.SIMPLE_HEAD,
+        padding=padding,
+        pad_edge=False,
+        show_edge=False,
+        title=sheet.heading,
+        title_justify="left",
+    )
     drawn.add_column("")
-    for column in sheet.columns:
-        drawn.add_column(column.replace(": ", "\n"), justify="right")
-    for label, entries in sheet.rows:
-        drawn.add_row(Text.assemble(label, ("\n95%\npaper", "dim")), *map(_in_three_lines, entries))
+    for heading in headings:
+        drawn.add_column(heading, justify="right")
+    for row in shown:
+        drawn.add_row(*row)
     return drawn
 
 
@@ -82,10 +99,10 @@ def as_dict(sheet: Sheet) -> dict[str, Any]:
     return {"title": sheet.title, "place": sheet.place, "rows": rows}
 
 
-def _in_three_lines(entry: Entry) -> Text:
+def _stacked(entry: Entry) -> Text:
     paper = entry.paper.replace(" ", "")
     if entry.ours is None:
-        return Text(f"{MISSING}\n\n{paper}", "dim")
+        return Text(f"{MISSING}\n{paper}", "dim")
     return Text.assemble(number(entry.ours.mean), (f"\n{entry.range.replace(' to ', '-')}\n{paper}", "dim"))
 
 

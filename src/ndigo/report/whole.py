@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
-from ndigo.report.numbers import number, with_interval
+from ndigo.report.numbers import ends, number
 from ndigo.report.sheets import Entry, Sheet
 from ndigo.report.statistics import Estimate, estimates
 from ndigo.report.tables import MANY, Line
@@ -45,7 +46,7 @@ def whole_table(lines: Sequence[Line]) -> Table | None:
     headings = {metric: text for metric, text in WHOLE.items() if any(metric in line.whole for line in lines)}
     table = _table(["", *headings.values(), *(["events per episode"] if _num_events(lines) else [])])
     for line in lines:
-        texts = [_shown(line.whole.get(metric, {}).get("")) for metric in headings]
+        texts: list[Text | str] = [_shown(line.whole.get(metric, {}).get("")) for metric in headings]
         if _num_events(lines):
             reached = sum(e.mean for e in line.values["frequency"].values()) / 100
             texts.append(f"{number(reached)} of {_num_events(lines)}")
@@ -108,5 +109,8 @@ def _table(headings: Sequence[str]) -> Table:
     return table
 
 
-def _shown(estimate: Estimate | None) -> str:
-    return "-" if estimate is None else with_interval(estimate)
+def _shown(estimate: Estimate | None) -> Text:
+    """The mean, and under it the interval: a terminal of 80 columns holds six."""
+    if estimate is None:
+        return Text("-")
+    return Text.assemble(number(estimate.mean), (f"\n{ends(estimate)}".rstrip(), "dim"))

@@ -1,11 +1,15 @@
 """What a person sees while a run trains: a bar that is redrawn, and a line for every evaluation.
 
-Where there is no terminal only the lines are printed.
+On a terminal each number of an evaluation is followed by its trend: a bar per evaluation, from 0 to the largest shown.
+Where there is no terminal only the lines are printed, without it.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from math import isfinite
 from types import TracebackType
 from typing import Any
 
@@ -32,6 +36,7 @@ SCALARS = (("coverage", "places", 1), ("task_return", "task return", 2), ("episo
 
 
 MANY = 12  # names: of more, only the number that an episode reaches is shown
+BARS, MOST_BARS = "▁▂▃▄▅▆▇█", 8
 
 
 class TrainingProgress:
@@ -41,6 +46,7 @@ class TrainingProgress:
         self.console, self.world = console, world
         self.is_timed = minutes is not None
         self.visits = ""  # of the last evaluation
+        self.evaluations: deque[dict[str, np.ndarray]] = deque(maxlen=MOST_BARS)  # means over seeds, of this sitting
         self.bar = StatusAndBar(
             SpinnerColumn(),
             BarColumn(bar_width=32),
@@ -69,8 +75,10 @@ class TrainingProgress:
     def show(self, line: dict[str, Any], seconds: float) -> None:
         """One chunk's line of metrics, `seconds` after the start of this sitting."""
         if "evaluation" in line:
-            self.say(self._fitted([f"step {line['step']:>7,} {line['seconds']:>6.0f} s", *self._evaluation(line)]))
-            mean = {name: np.mean(x, axis=0) for name, x in line["evaluation"].items()}
+            mean = {name: np.asarray(x).mean(axis=0) for name, x in line["evaluation"].items()}
+            self.evaluations.append(mean)
+            told = self._evaluation(mean) or self._learning(line)
+            self.say(self._fitted([f"step {line['step']:>7,} {line['seconds']:>6.0f} s", *told]))
             self.visits = f"  {visits.replace(':', '')}" if (visits := self._visits(mean)) else ""
         speed = f"step {line['step']:,}  {line['transitions_per_second']:,} transitions/s"
         self.bar.status = (speed + self.visits, *self._learning(line))
@@ -98,22 +106,41 @@ class TrainingProgress:
         told = f"model loss {_named(self.world['channels'], by_channel, '.2f')}"
         return [reward, told] if by_channel.any() else [reward]
 
-    def _visits(self, mean: dict[str, np.ndarray]) -> str:
+    def _visits(self, mean: dict[str, np.ndarray], trends: Sequence[str] = ()) -> str:
         names = self.world["in_view"]
         if len(names) > MANY:
             return f"events: {mean['frequency'].sum():.1f} of {len(names)}"
-        visits = _named(names, mean["visits"], ".0f")
+        visits = _named(names, mean["visits"], ".0f", trends)
         return f"visits: {visits}" if visits else ""
 
-    def _evaluation(self, line: dict[str, Any]) -> list[str]:
-        mean = {name: np.asarray(x).mean(axis=0) for name, x in line["evaluation"].items()}
-        visits = self._visits(mean)
-        loss = _named(self.world["objects"], mean["discovery_loss"], ".2f")
-        parts = [visits, f"discovery loss: {loss}" if loss else ""]
-        parts = [f"{words}: {mean[name]:.{digits}f}" for name, words, digits in SCALARS if name in mean] + parts
-        return [part for part in parts if part] or self._learning(line)
+    def _evaluation(self, mean: dict[str, np.ndarray]) -> list[str]:
+        told = [
+            f"{words}: {mean[name]:.{digits}f}{''.join(self._trends(name))}"
+            for name, words, digits in SCALARS
+            if name in mean
+        ]
+        loss = _named(self.world["objects"], mean["discovery_loss"], ".2f", self._trends("discovery_loss"))
+        parts = [*told, self._visits(mean, self._trends("visits")), f"discovery loss: {loss}" if loss else ""]
+        return [part for part in parts if part]
+
+    def _trends(self, metric: str) -> list[str]:
+        """Of each number of the metric, a blank and its trend; nothing where no person looks, or of one evaluation."""
+        is_drawn = self.console.is_terminal and self.console.encoding.startswith("utf")
+        if not is_drawn or len(self.evaluations) < 2:
+            return []
+        columns = np.stack([np.ravel(mean[metric]) for mean in self.evaluations], axis=1)
+        return [f" {bars(values)}" for values in columns.tolist()]
 
 
-def _named(names: Sequence[str], values: np.ndarray, form: str) -> str:
+def bars(values: Sequence[float]) -> str:
+    """A bar per value: the lowest for 0 or the least below it, the highest for the largest; a blank for no number."""
+    known = [value for value in values if isfinite(value)]
+    low, high = min([0.0, *known]), max([0.0, *known])
+    per_value = (len(BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(BARS[round(per_value * (value - low))] if isfinite(value) else " " for value in values)
+
+
+def _named(names: Sequence[str], values: np.ndarray, form: str, trends: Sequence[str] = ()) -> str:
     # Not strict: a world without truth may name objects, but has no discovery loss.
-    return ", ".join(f"{name} {value:{form}}" for name, value in zip(names, values, strict=False))
+    told = zip_longest((f"{name} {value:{form}}" for name, value in zip(names, values, strict=False)), trends)
+    return ", ".join(f"{text}{trend or ''}" for text, trend in told if text)

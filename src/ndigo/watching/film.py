@@ -25,6 +25,7 @@ INK: RGB = (226, 228, 233)
 FAINT: RGB = (142, 147, 158)
 LINE: RGB = (62, 66, 77)
 MAP_HEIGHT, TALL_MAP_HEIGHT = 266, 340  # about, as a cell is a whole number of pixels; the tall one fits small beliefs
+TEXT, TEXT_LINE = 16, 26  # pixels of a letter's size and of a line: to be read from a slide's last row
 LOOK_AHEAD = 4  # steps: how far ahead the expected view lies, or less where the model predicts less
 
 At = tuple[int, int]  # x, y
@@ -39,8 +40,8 @@ class Film:
         self.until = meta["num_steps"] if until is None else until
         self.colours = colours_of(episodes)
         self.num_ahead = min(LOOK_AHEAD, meta["num_ahead"])
-        self.font = font(12 * scale)
-        line, gap = self.line, self.gap = 20 * scale, 14 * scale  # a line of text, and the space around things
+        self.font = font(TEXT * scale)
+        line, gap = self.line, self.gap = TEXT_LINE * scale, 14 * scale  # a line of text, and the space around things
         # Up to two beliefs are as large as the map; more share its height.
         num_objects = len(meta["objects"])
         self.is_crowded = num_objects > 2
@@ -54,12 +55,14 @@ class Film:
         self.world_at = (gap, top)
         self.view_at = (gap + cols * self.cell + gap, top)
         self.ahead_at = (self.view_at[0], top + meta["view"] * self.view_cell + line + gap)
-        left = self.view_at[0] + meta["view"] * self.view_cell + gap
+        self.view_titles = ["it sees", *([f"expects in {self.num_ahead} steps"] if self.num_ahead else [])]
+        words = max(round(self.font.getlength(title)) for title in self.view_titles)
+        left = self.view_at[0] + max(meta["view"] * self.view_cell, words) + gap
         num_across = -(-num_objects // 2) if self.is_crowded else num_objects
         places = [divmod(i, num_across) for i in range(num_objects)]
         across, down = cols * self.belief_cell + gap, rows * self.belief_cell + line + gap
         self.beliefs_at = [(left + x * across, top + y * down) for y, x in places]
-        width = left + num_across * across
+        width = max(left + num_across * across, head_width(episodes, episode, self.font, gap))
         self.strip_size = (width - 2 * gap, 46 * scale)
         self.reward_at = (gap, top + height + gap + line)
         self.loss_at = (gap, self.reward_at[1] + self.strip_size[1] + gap // 2 + line)
@@ -119,18 +122,27 @@ class Film:
         draw = ImageDraw.Draw(image)
         names = [thing["name"] for thing in self.episodes.meta["objects"]]
         self._words(draw, (self.gap, self.gap), [(title_of(self.episodes, self.episode), INK)])
-        titles = [(self.world_at, "the world"), (self.view_at, "it sees")]
-        if self.num_ahead:
-            titles.append((self.ahead_at, f"expects in {self.num_ahead} steps"))
-        form = "belief: {}" if self.is_crowded else "where it believes {} is"
-        titles += [(at, form.format(name)) for name, at in zip(names, self.beliefs_at, strict=True)]
+        places = [self.world_at, self.view_at, self.ahead_at, *self.beliefs_at]
+        views = [*self.view_titles, ""][:2]
+        titles = list(
+            zip(
+                places,
+                ["the world", *views, *(name if self.is_crowded else f"belief: {name}" for name in names)],
+                strict=True,
+            )
+        )
         for at, title in titles:
             self._words(draw, self._above(at), [(title, FAINT)])
-        self._words(draw, self._above(self.reward_at), self._reward_title())
+        reward_ends = self._words(draw, self._above(self.reward_at), self._reward_title())
         largest = float(self.episodes.discovery_loss[self.episode, : self.until + 1].max(initial=0))
-        loss: list[tuple[str, RGB]] = [(f"discovery loss (largest {largest:.1f} nats, 0 is known) of", FAINT)]
-        self._words(draw, self._above(self.loss_at), [*loss, *zip(names, self.colours, strict=True)])
-        self._write_key(image, draw)
+        known = "" if self.is_crowded else ", 0 is known"
+        loss: list[tuple[str, RGB]] = [(f"discovery loss (largest {largest:.1f} nats{known}) of", FAINT)]
+        loss_ends = self._words(draw, self._above(self.loss_at), [*loss, *zip(names, self.colours, strict=True)])
+        # The key stands beside the title that leaves room for it; where neither does, the film has none.
+        for ends, at in ((reward_ends, self.reward_at), (loss_ends, self.loss_at)):
+            if ends + self._key_width + self.gap <= self.right:
+                self._write_key(image, draw, self._above(at)[1])
+                break
         return image
 
     def _reward_title(self) -> list[tuple[str, RGB]]:
@@ -145,10 +157,14 @@ class Film:
             title += [("for", FAINT), *zip(channels, self._channel_colours, strict=True)]
         return title
 
-    def _write_key(self, image: Image.Image, draw: ImageDraw.ImageDraw) -> None:
+    @property
+    def _key_width(self) -> int:
+        return round(self.font.getlength("belief 0" + "1" + "where it is")) + 70 * self.scale + 3 * self.gap
+
+    def _write_key(self, image: Image.Image, draw: ImageDraw.ImageDraw, y: int) -> None:
         """How to read a belief, from right to left: the frame around the true cell, and what brightness says."""
-        x, y, side, bar = self.right, self._above(self.reward_at)[1], 10 * self.scale, 60 * self.scale
-        high = y + 2 * self.scale
+        x, side, bar = self.right, 10 * self.scale, 60 * self.scale
+        high = y + (TEXT * self.scale - side) // 2 + self.scale
 
         def write(text: str) -> int:
             draw.text((x, y), text, FAINT, self.font, anchor="ra")
@@ -165,12 +181,13 @@ class Film:
     def _above(self, at: At) -> At:
         return at[0], at[1] - self.line
 
-    def _words(self, draw: ImageDraw.ImageDraw, at: At, parts: list[tuple[str, RGB]]) -> None:
-        """Texts one after the other, each in its colour."""
+    def _words(self, draw: ImageDraw.ImageDraw, at: At, parts: list[tuple[str, RGB]]) -> int:
+        """Texts one after the other, each in its colour; returns where they end."""
         x, y = at
         for text, colour in parts:
             draw.text((x, y), text, colour, self.font)
             x += round(draw.textlength(text + " ", self.font))
+        return x
 
 
 def title_of(episodes: Episodes, episode: int) -> str:
@@ -180,6 +197,13 @@ def title_of(episodes: Episodes, episode: int) -> str:
     if "first_episode" not in meta:
         return whose
     return f"{whose}, episode {meta['first_episode'] + episode} of seed {meta['episode_seed']}"
+
+
+def head_width(episodes: Episodes, episode: int, font: ImageFont.FreeTypeFont, gap: int) -> int:
+    """Of a film whose first line holds its title and, apart from it, the longest of its steps' labels."""
+    steps, longest = episodes.meta["num_steps"], max([*episodes.meta["actions"], "the end"], key=len)
+    texts = (title_of(episodes, episode), f"step {steps} of {steps}, {longest}")
+    return 4 * gap + sum(round(font.getlength(text)) for text in texts)
 
 
 def reveal(image: Image.Image, at: At, strip: Strip, size: tuple[int, int], share: float, line_width: int) -> None:

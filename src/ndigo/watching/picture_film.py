@@ -14,7 +14,19 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from ndigo.storage.episodes import Episodes
-from ndigo.watching.film import BACKGROUND, FAINT, INK, LOOK_AHEAD, At, font, reveal, title_of
+from ndigo.watching.film import (
+    BACKGROUND,
+    FAINT,
+    INK,
+    LOOK_AHEAD,
+    TEXT,
+    TEXT_LINE,
+    At,
+    font,
+    head_width,
+    reveal,
+    title_of,
+)
 from ndigo.watching.frame_pictures import colour_of
 from ndigo.watching.panels import Picture
 from ndigo.watching.strips import Strip, loss_strip, reward_strip
@@ -32,8 +44,8 @@ class PictureFilm:
         length = episodes.length(episode)
         self.until = length if until is None else min(until, length)
         self.num_ahead = min(LOOK_AHEAD, episodes.meta["num_ahead"])
-        self.font = font(12 * scale)
-        line, gap = self.line, self.gap = 20 * scale, 14 * scale
+        self.font = font(TEXT * scale)
+        line, gap = self.line, self.gap = TEXT_LINE * scale, 14 * scale
         panels = [("the world", episodes.drawn), ("it sees", episodes.seen)]
         if self.num_ahead:
             panels.append((f"expects in {self.num_ahead} step{'s' if self.num_ahead > 1 else ''}", episodes.expected))
@@ -43,8 +55,8 @@ class PictureFilm:
             if pictures is not None:
                 size = self._size(*pictures.shape[-3:-1])
                 self.panels.append((title, pictures, (x, top), size))
-                x += max(size[0], 110 * scale) + gap
-        width = max(x, LEAST_WIDTH * scale)
+                x += max(size[0], round(self.font.getlength(title))) + gap
+        width = max(x, LEAST_WIDTH * scale, head_width(episodes, episode, self.font, gap))
         height = max(size[1] for _, _, _, size in self.panels)
         self.strip_size = (width - 2 * gap, 46 * scale)
         self.reward_at = (gap, top + height + gap + line)

@@ -1,6 +1,11 @@
 """The frame that an observation space asks for, where it says enough: bits, numbers or tiles.
 
-What reads an observation into it serves arrays of NumPy and of JAX.
+A number without bounds, or between very wide ones, is read as
+
+    symlog(x) = sign(x) ln(1 + |x|)        0.01 and 50 both have bins of their own; beyond 100 is one bin
+
+which is a fixed code: what is paid stays a lower bound in nats, and white noise pays 0. What reads an observation into
+its frame serves arrays of NumPy and of JAX.
 """
 
 from __future__ import annotations
@@ -14,9 +19,10 @@ from ndigo import frames
 from ndigo.errors import NdigoError
 from ndigo.frames import Frame
 
-WIDEST = 1e4  # of a number's range: the bins of a wider one say nothing
+WIDEST = 1e4  # of a number's range: equal bins of a wider one say nothing
+FARTHEST = 100.0  # of a number without bounds: what lies farther out is in the outer bins
 MINIGRID, MINIGRID_NAMES = (11, 6, 4), ("object", "colour", "state")
-BINS = 32
+BINS, SYMLOG_BINS = 32, 64
 
 Read = Callable[[Any], Any]
 
@@ -33,16 +39,40 @@ def frame_of(name: str, space: Any) -> tuple[Frame, Read]:
         if len(shape) == 3 and (low >= 0).all() and (high <= 1).all():
             channels = [f"channel{i}" for i in range(shape[2])]
             return frames.bits(channels, shape[0], shape[1]), lambda o: (o > 0).astype(np.uint8)
-        is_bounded = shape and (high - low < WIDEST).all() and (high > low).all()
-        if len(shape) in (1, 2) and is_bounded:
-            size = int(np.prod(shape))
-            frame = frames.vector(size, low=low.ravel().tolist(), high=high.ravel().tolist(), bins=BINS)
-            return frame, lambda o: o.astype(np.float32).reshape(size)
+        if len(shape) in (1, 2) and (numbers := _numbers(low.ravel(), high.ravel())) is not None:
+            return numbers
     kind = type(space).__name__
     told = f"{kind} of {getattr(space, 'dtype', 'numbers')} with shape {shape}" if shape else kind
-    if hasattr(space, "low") and not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
-        told += " and without bounds"
-    raise NdigoError(f"world {name}: its observations ({told}) fit no frame by themselves: hand over a frame")
+    raise NdigoError(
+        f"world {name}: its observations ({told}) fit no frame by themselves: hand over a frame, "
+        "as from_gymnasium(make, frame=..., read=...), and train MODULE:NAME of it"
+    )
+
+
+def symlog(x: Any) -> Any:
+    """sign(x) ln(1 + |x|), of whichever library the array is."""
+    xp = x.__array_namespace__()
+    return xp.sign(x) * xp.log1p(xp.abs(x))
+
+
+def _numbers(low: np.ndarray, high: np.ndarray) -> tuple[Frame, Read] | None:
+    """Bins of each number, equal ones between its bounds, or of its symlog where they are wide; None for no range."""
+    is_wide = ~(high - low < WIDEST)
+    low, high = np.where(is_wide, np.maximum(low, -FARTHEST), low), np.where(is_wide, np.minimum(high, FARTHEST), high)
+    if not (high > low).all():
+        return None
+    size = len(low)
+    if not is_wide.any():
+        frame = frames.vector(size, low=low.tolist(), high=high.tolist(), bins=BINS)
+        return frame, lambda o: o.astype(np.float32).reshape(size)
+    low, high = np.where(is_wide, symlog(low), low), np.where(is_wide, symlog(high), high)
+    frame = frames.vector(size, low=low.tolist(), high=high.tolist(), bins=SYMLOG_BINS)
+
+    def read(o: Any) -> Any:
+        x = o.astype(np.float32).reshape(size)
+        return x.__array_namespace__().where(is_wide, symlog(x), x)
+
+    return frame, read
 
 
 def _one_number(num: int, start: int) -> tuple[Frame, Read]:
@@ -57,9 +87,10 @@ def _minigrid(name: str, parts: Mapping[str, Any]) -> tuple[Frame, Read]:
     shape = tuple(parts["image"].shape)
     if len(shape) != 3 or shape[2] != len(MINIGRID) or max(shape) > 64:
         raise NdigoError(f"world {name}: the image of its observations, {shape}, is no map of tiles: hand over a frame")
-    frame = frames.tiles(MINIGRID, shape[0], shape[1], names=MINIGRID_NAMES)
+    frame = frames.tiles(MINIGRID, shape[1], shape[0], names=MINIGRID_NAMES)
     return frame, read_image
 
 
 def read_image(observation: Any) -> Any:
-    return observation["image"]
+    """MiniGrid's image has a column first, then a row in it; a frame has rows first."""
+    return observation["image"].swapaxes(0, 1)

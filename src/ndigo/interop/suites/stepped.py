@@ -97,5 +97,5 @@ def world_of_steps(
 def require_discrete(name: str, space: Any) -> int:
     """The number of actions; an error for a space that has no number of them."""
     if not hasattr(space, "n") or getattr(space, "shape", ()) not in ((), None):
-        raise NdigoError(f"world {name}: its actions are {space}, expected a Discrete space; continuous ones are not")
+        raise NdigoError(f"world {name}: its actions are {space}, expected a Discrete space, a number for each action")
     return int(space.n)

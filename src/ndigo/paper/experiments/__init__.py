@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.from_module import from_module
-from ndigo.interop.suites import MARK, suite_world
+from ndigo.interop.suites import MARK, SUITES, suite_world
 from ndigo.paper.experiment import EXPERIMENTS, Experiment, Row, experiment_of, find_experiment, register
 from ndigo.paper.experiments import exp1, exp2, exp3, exp4, exp5
 from ndigo.worlds import WORLDS, World, make_world
@@ -22,6 +22,8 @@ def find_world(name: str, *, trust: Collection[str] | None = None, **options) ->
     if MARK in name:
         return suite_world(name)
     if ":" in name:
+        if name.partition(":")[0] in SUITES:
+            raise NdigoError(f"world {name!r}: a suite's worlds have two colons: {name.replace(':', MARK, 1)}")
         return from_module(name, "world", World, trust)
     if name.startswith("<"):
         raise NdigoError(f"world {name} was a record made in Python; hand it over again, or train it as MODULE:NAME")
@@ -30,7 +32,8 @@ def find_world(name: str, *, trust: Collection[str] | None = None, **options) ->
         is_own = ":" in experiment.world_name
         return make_world(experiment.world_name, **options) if options and not is_own else experiment.world
     if name not in WORLDS:
-        raise unknown_name("world or experiment", name, [*EXPERIMENTS, *WORLDS])
+        error = unknown_name("world or experiment", name, [*EXPERIMENTS, *WORLDS])
+        raise NdigoError(f"{error}; other people's are SUITE::ID ({', '.join(SUITES)}), your own MODULE:NAME")
     return make_world(name, **options)
 
 

@@ -132,7 +132,7 @@ export function makePane(actions, index) {
     arrange(isExact);
     sheet.style.setProperty("--rows", Math.min(C, 9) + 1);
     numbers.shape(episode);
-    setText(exact.readout, "what a perfect memory knows");
+    setText(exact.readout, "of a perfect memory");
     ahead.max = String(Math.max(1, K));
     ahead.disabled = K === 0;
     timeline.slider.setAttribute("aria-valuemax", episode.end);
@@ -183,7 +183,7 @@ export function makePane(actions, index) {
     exact.draw(episode, view.palette, view);
     const isLost = episode.at("exact", view.t).every((q) => q === 0);
     const isPossible = !episode.meta.objects.some((_, i) => episode.exactLoss(view.t, i) === Infinity);
-    const text = isLost || !isPossible ? "calls this impossible" : "what a perfect memory knows";
+    const text = isLost || !isPossible ? "calls this impossible" : "of a perfect memory";
     setText(exact.readout, text);
   }
 
