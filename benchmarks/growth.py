@@ -58,7 +58,7 @@ def played(config: Config) -> tuple[LearnerState, Ring]:
     """One seed's learner, fresh, and the windows of the episodes it played: all seeds of a case start as this one."""
     trainer = make_trainer(config, EXPERIMENTS["exp1"].world, make_reward(REWARD))
     state = jax.tree.map(lambda x: x[0], trainer.init(jax.random.key(0)).learner)
-    collected = jax.jit(trainer.collect)(jax.random.key(1), state.params)
+    collected, _ = jax.jit(trainer.collector.explore)(jax.random.key(1), state.params, None)
     return state, Ring(windows=collected, num_added=jnp.int32(len(collected.start)))
 
 
@@ -71,9 +71,9 @@ def collection(config: Config) -> Callable[[], Any]:
     """One episode in every world, without a learner's step; called once."""
     trainer = make_trainer(config, EXPERIMENTS["exp1"].world, make_reward(REWARD))
     params = played(alone(config))[0].params
-    collect = jax.jit(trainer.collect, compiler_options=acting_options())
-    jax.block_until_ready(collect(jax.random.key(1), params))
-    return lambda: collect(jax.random.key(1), params)
+    collect = jax.jit(trainer.collector.explore, compiler_options=acting_options())
+    jax.block_until_ready(collect(jax.random.key(1), params, None))
+    return lambda: collect(jax.random.key(1), params, None)
 
 
 def update(config: Config) -> Callable[[], Any]:
@@ -82,7 +82,7 @@ def update(config: Config) -> Callable[[], Any]:
     one, rows = played(alone(config))
     state = jax.tree.map(lambda x: jnp.repeat(x[None], config.seeds, axis=0), one)
     keys = jax.random.split(jax.random.key(1), config.seeds)
-    window = jax.jit(jax.vmap(trainer.sample, (0, None)))(keys, rows)
+    window = jax.jit(jax.vmap(lambda key: trainer.replay.sample(key, rows, config.batch)))(keys)
     step = jax.jit(jax.vmap(trainer.learner.update), compiler_options=learning_options())
     jax.block_until_ready(step(keys, state, window))
     return lambda: step(keys, state, window)

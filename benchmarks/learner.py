@@ -44,9 +44,9 @@ def ours(batch: int, repeats: int) -> dict[str, Any]:
     world, reward = EXPERIMENTS["exp1"].world, make_reward("ndigo-4")
     trainer = make_trainer(config, world, reward)
     learner_state = [jax.tree.map(lambda x: x[0], trainer.init(jax.random.key(0)).learner)]
-    collected = jax.jit(trainer.collect)(jax.random.key(1), learner_state[0].params)
+    collected, _ = jax.jit(trainer.collector.explore)(jax.random.key(1), learner_state[0].params, None)
     rows = Ring(windows=collected, num_added=jnp.int32(len(collected.start)))
-    window = jax.jit(trainer.sample)(jax.random.key(2), rows)
+    window = jax.jit(lambda key, rows: trainer.replay.sample(key, rows, batch))(jax.random.key(2), rows)
     step = jax.jit(make_learner(config, world, reward).update, donate_argnums=1)
 
     def update() -> Any:

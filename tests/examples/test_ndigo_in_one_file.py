@@ -56,9 +56,8 @@ def test_losses_rewards_and_gradients_are_the_librarys(world):
         jax.tree.map(lambda x, i=i: x + 0.1 * jax.random.normal(jax.random.key(i), x.shape), network)  # biases too
         for i, network in enumerate((state.params, state.target))
     )
-    rows = jax.jit(trainer.collect)(
-        jax.random.key(1), params
-    )  # whole episodes: windows that begin them, and later ones
+    # Whole episodes: windows that begin them, and later ones.
+    rows, _ = jax.jit(trainer.collector.explore)(jax.random.key(1), params, None)
     window = {
         "o_t": world.frame.unpack(rows.o_t),
         "a_tm1": rows.a_tm1.astype(jnp.int32),

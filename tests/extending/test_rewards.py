@@ -91,7 +91,7 @@ def test_what_is_stored_is_the_elliptical_bonus_of_the_whole_episode():
     @jax.jit
     def collect(key):
         params = trainer.learner.init(key).params
-        return trainer.collect(key, params), params
+        return trainer.collector.explore(key, params, None)[0], params
 
     rows, params = collect(jax.random.key(0))
     look = jax.jit(lambda window: params.model.look(window, 1).b_t)

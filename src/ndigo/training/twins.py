@@ -16,17 +16,11 @@ from ndigo.training.acting import play
 from ndigo.types import Twins
 
 
-def compiled(
-    function: Callable[..., Any],
-    name: str,
-    made_from: Any,
-    like: Callable[..., Any] | None,
-    donate: int | None = None,
-) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], name: str, made_from: Any, donate: int | None = None) -> Callable[..., Any]:
     """`jit` of a function, whose argument number `donate` may be overwritten.
 
     The rest is for a twin that looks among programs of earlier commands: the name tells the function from others that
-    are `made_from` the same, and `like(*args)` is any tree of the result's structure.
+    are `made_from` the same.
     """
     return jax.jit(function, donate_argnums=() if donate is None else (donate,))
 
