@@ -33,10 +33,10 @@ from ndigo.curiosity.learning import Numbers, State
 from ndigo.curiosity.paying import Params, Pay, Step
 from ndigo.errors import NdigoError
 from ndigo.frames import Frame, empty
-from ndigo.networks import computed_by, lower
+from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.training.curious import init_model
-from ndigo.training.twins import twins
+from ndigo.training.twins import computed_by, twins
 
 # One model on two cores beside somebody's agent: the `cpu` preset's, with windows as short as many rollouts are.
 DEFAULT = preset("cpu", window=32, batch=16, updates_per_round=16, replay_steps=100_000, model_rate=1e-3)

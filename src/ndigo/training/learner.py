@@ -29,10 +29,10 @@ from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.devices.parts import ALONE, Parts
 from ndigo.model import Probe, discovery_loss
-from ndigo.networks import computed_by, lower
+from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward, earned, mean_over_steps
 from ndigo.training.curious import init_model, paid_numbers, predict_and_pay
-from ndigo.training.twins import twins
+from ndigo.training.twins import computed_by, twins
 from ndigo.types import Paid, Window
 from ndigo.worlds import World
 

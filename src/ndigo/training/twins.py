@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,9 @@ import jax
 from ndigo.agents.agent import as_it_is
 from ndigo.config import Config
 from ndigo.fast.twins import FAST
+from ndigo.frames.cnn import Encoder, encode
 from ndigo.model import predict
-from ndigo.networks import encode, unroll
+from ndigo.networks import GRU, Tree, unroll
 from ndigo.training.acting import play
 from ndigo.types import Twins
 
@@ -31,3 +33,13 @@ PLAIN = Twins(encode=encode, unroll=unroll, predict=predict, joined=as_it_is, pl
 def twins(config: Config) -> Twins:
     """The fast ones, unless the run is plain."""
     return PLAIN if config.plain else FAST
+
+
+def computed_by(by: Twins, networks: Tree) -> Tree:
+    """The same networks, whose encoders and GRUs compute by these functions."""
+    functions: dict[type, Any] = {Encoder: by.encode, GRU: by.unroll}
+
+    def with_twin(x: Any) -> Any:
+        return dataclasses.replace(x, by=functions[type(x)]) if type(x) in functions else x
+
+    return jax.tree.map(with_twin, networks, is_leaf=lambda x: type(x) in functions)
