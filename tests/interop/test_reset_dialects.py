@@ -192,6 +192,6 @@ def test_continuous_actions_and_observations_that_fit_no_frame_are_refused():
     with pytest.raises(NdigoError, match="expected a Discrete space"):
         from_gymnax(env)
     wide = SimpleNamespace(low=-np.inf, high=np.inf, shape=(4,))
-    told = r"its observations \(SimpleNamespace of numbers with shape \(4,\) and without bounds\) fit no frame"
-    with pytest.raises(NdigoError, match=told):
+    message = r"its observations \(SimpleNamespace of numbers with shape \(4,\) and without bounds\) fit no frame"
+    with pytest.raises(NdigoError, match=message):
         frame_of("cart pole", wide)

@@ -39,10 +39,10 @@ def frame_of(name: str, space: Any) -> tuple[Frame, Read]:
             frame = frames.vector(size, low=low.ravel().tolist(), high=high.ravel().tolist(), bins=BINS)
             return frame, lambda o: o.astype(np.float32).reshape(size)
     kind = type(space).__name__
-    told = f"{kind} of {getattr(space, 'dtype', 'numbers')} with shape {shape}" if shape else kind
+    shown = f"{kind} of {getattr(space, 'dtype', 'numbers')} with shape {shape}" if shape else kind
     if hasattr(space, "low") and not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
-        told += " and without bounds"
-    raise NdigoError(f"world {name}: its observations ({told}) fit no frame by themselves: hand over a frame")
+        shown += " and without bounds"
+    raise NdigoError(f"world {name}: its observations ({shown}) fit no frame by themselves: hand over a frame")
 
 
 def _one_number(num: int, start: int) -> tuple[Frame, Read]:
