@@ -136,12 +136,12 @@ def in_turns(calls: dict[str, Callable[[], Any]], repeats: int) -> dict[str, dic
             began, processor = time.perf_counter(), time.process_time()
             call()
             seconds[name].append((time.perf_counter() - began, time.process_time() - processor))
-    told = {}
+    times = {}
     for name, taken in seconds.items():
         wall, processor = 1e3 * np.array(taken).T
-        told[name] = {"median_ms": float(np.median(wall)), "least_ms": float(wall.min())}
-        told[name]["processor_ms"] = float(np.median(processor))
-    return told
+        times[name] = {"median_ms": float(np.median(wall)), "least_ms": float(wall.min())}
+        times[name]["processor_ms"] = float(np.median(processor))
+    return times
 
 
 def main() -> None:
@@ -168,8 +168,8 @@ def main() -> None:
     for title, figures in report.items():
         print(title if isinstance(figures, dict) else f"{title}: {figures}")
         for name, figure in figures.items() if isinstance(figures, dict) else ():
-            told = (f"{kind} {figure[f'{kind}_ms']:9.3f} ms" for kind in ("median", "least", "processor"))
-            print(f"  {name:41}", "   ".join(told))
+            times = (f"{kind} {figure[f'{kind}_ms']:9.3f} ms" for kind in ("median", "least", "processor"))
+            print(f"  {name:41}", "   ".join(times))
     if args.json:
         args.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

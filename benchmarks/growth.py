@@ -58,7 +58,7 @@ def played(config: Config) -> tuple[LearnerState, Ring]:
     """One seed's learner, fresh, and the windows of the episodes it played: all seeds of a case start as this one."""
     trainer = make_trainer(config, EXPERIMENTS["exp1"].world, make_reward(REWARD))
     state = jax.tree.map(lambda x: x[0], trainer.init(jax.random.key(0)).learner)
-    collected = jax.jit(trainer.collect)(jax.random.key(1), state.params)
+    collected, _ = jax.jit(trainer.collector.explore)(jax.random.key(1), state.params, None)
     return state, Ring(windows=collected, num_added=jnp.int32(len(collected.start)))
 
 
@@ -71,9 +71,9 @@ def collection(config: Config) -> Callable[[], Any]:
     """One episode in every world, without a learner's step; called once."""
     trainer = make_trainer(config, EXPERIMENTS["exp1"].world, make_reward(REWARD))
     params = played(alone(config))[0].params
-    collect = jax.jit(trainer.collect, compiler_options=acting_options())
-    jax.block_until_ready(collect(jax.random.key(1), params))
-    return lambda: collect(jax.random.key(1), params)
+    collect = jax.jit(trainer.collector.explore, compiler_options=acting_options())
+    jax.block_until_ready(collect(jax.random.key(1), params, None))
+    return lambda: collect(jax.random.key(1), params, None)
 
 
 def update(config: Config) -> Callable[[], Any]:
@@ -82,7 +82,7 @@ def update(config: Config) -> Callable[[], Any]:
     one, rows = played(alone(config))
     state = jax.tree.map(lambda x: jnp.repeat(x[None], config.seeds, axis=0), one)
     keys = jax.random.split(jax.random.key(1), config.seeds)
-    window = jax.jit(jax.vmap(trainer.sample, (0, None)))(keys, rows)
+    window = jax.jit(jax.vmap(lambda key: trainer.replay.sample(key, rows, config.batch)))(keys)
     step = jax.jit(jax.vmap(trainer.learner.update), compiler_options=learning_options())
     jax.block_until_ready(step(keys, state, window))
     return lambda: step(keys, state, window)
@@ -112,34 +112,34 @@ def main() -> None:
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         list(threads.map(played, {alone(config) for config in configs.values()}))
         ready = dict(zip(configs, threads.map(prepare, configs), strict=True))
-    told: dict[str, Any] = {}
+    growth: dict[str, Any] = {}
     for name in args.only:
         times = {n: [timed(ready[name, n], 1).ms for _ in range(args.repeats)] for n in COUNTS[name]}
         medians = [float(np.median(ms)) for ms in times.values()]
         slope, intercept = np.polyfit(np.log(COUNTS[name]), np.log(medians), 1)
-        told[name] = {"ms": times, "exponent": slope, "at_one_ms": float(np.exp(intercept))}
+        growth[name] = {"ms": times, "exponent": slope, "at_one_ms": float(np.exp(intercept))}
         for count, median in zip(times, medians, strict=True):
             print(f"{name} {count:>5}: {median:9.2f} ms")
         print(f"{name}: time grows as count^{slope:.2f}", flush=True)
     about = {"device": jax.devices()[0].device_kind, "jax": jax.__version__, "preset": args.preset}
     about |= {"load_before": load, "load_after": os.getloadavg()[0]}
     if args.json:
-        args.json.write_text(json.dumps({"about": about, "growth": told}, indent=1))
+        args.json.write_text(json.dumps({"about": about, "growth": growth}, indent=1))
     if args.figure:
-        draw(told, about, args.figure)
+        draw(growth, about, args.figure)
 
 
-def draw(told: dict[str, Any], about: dict[str, Any], path: Path) -> None:
+def draw(growth: dict[str, Any], about: dict[str, Any], path: Path) -> None:
     with rc_context(STYLE):
-        figure = _panels(told)
+        figure = _panels(growth)
         figure.suptitle(f"{about['device']}, preset {about['preset']}, jax {about['jax']}", fontsize=7.5)
         save_figure(figure, path.with_suffix(""), (path.suffix[1:],))
 
 
-def _panels(told: dict[str, Any]) -> Figure:
+def _panels(growth: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(PAGE, 2.0), layout="constrained")
     measured, fitted = SERIES[:2]
-    for axis, (name, found) in zip(figure.subplots(1, len(told), squeeze=False)[0], told.items(), strict=True):
+    for axis, (name, found) in zip(figure.subplots(1, len(growth), squeeze=False)[0], growth.items(), strict=True):
         counts = np.array(list(found["ms"]), float)
         middle, low, high = (np.array([np.percentile(ms, q) for ms in found["ms"].values()]) for q in (50, 25, 75))
         ends = [middle - low, high - middle]

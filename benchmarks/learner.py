@@ -44,9 +44,9 @@ def ours(batch: int, repeats: int) -> dict[str, Any]:
     world, reward = EXPERIMENTS["exp1"].world, make_reward("ndigo-4")
     trainer = make_trainer(config, world, reward)
     learner_state = [jax.tree.map(lambda x: x[0], trainer.init(jax.random.key(0)).learner)]
-    collected = jax.jit(trainer.collect)(jax.random.key(1), learner_state[0].params)
+    collected, _ = jax.jit(trainer.collector.explore)(jax.random.key(1), learner_state[0].params, None)
     rows = Ring(windows=collected, num_added=jnp.int32(len(collected.start)))
-    window = jax.jit(trainer.sample)(jax.random.key(2), rows)
+    window = jax.jit(lambda key, rows: trainer.replay.sample(key, rows, batch))(jax.random.key(2), rows)
     step = jax.jit(make_learner(config, world, reward).update, donate_argnums=1)
 
     def update() -> Any:
@@ -113,16 +113,16 @@ def main() -> None:
         venv.create(ENVIRONMENT, with_pip=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", TORCH, "numpy"], check=True)
     SIZES.write_text(json.dumps(sizes(args.batch, args.repeats)))
-    told: dict[str, list[float]] = {"ndigo": [], "PyTorch, eager": []}
+    times: dict[str, list[float]] = {"ndigo": [], "PyTorch, eager": []}
     floor, load = {}, os.getloadavg()[0]
     mine = [sys.executable, __file__, "--ours", "--batch", str(args.batch), "--repeats", str(args.repeats)]
     for i in range(args.rounds):
         floor = call(mine)
-        told["ndigo"] += floor["ms"]
-        told["PyTorch, eager"] += call([str(python), str(ROOT / "benchmarks" / "torch_learner.py"), str(SIZES)])["ms"]
+        times["ndigo"] += floor["ms"]
+        times["PyTorch, eager"] += call([str(python), str(ROOT / "benchmarks" / "torch_learner.py"), str(SIZES)])["ms"]
         print(f"round {i + 1} of {args.rounds}", flush=True)
-    medians = {name: float(np.median(ms)) for name, ms in told.items()}
-    for name, ms in told.items():
+    medians = {name: float(np.median(ms)) for name, ms in times.items()}
+    for name, ms in times.items():
         low, high = np.percentile(ms, [25, 75])
         print(f"{name:<16} {medians[name]:7.1f} ms   middle half {low:.1f} to {high:.1f}")
     ratio, over_floor = medians["PyTorch, eager"] / medians["ndigo"], medians["ndigo"] / floor["floor_ms"]
@@ -131,7 +131,7 @@ def main() -> None:
     )
     print(f"load {load:.1f} before and {os.getloadavg()[0]:.1f} after, {len(os.sched_getaffinity(0))} cores")
     if args.json:
-        args.json.write_text(json.dumps({"ms": told, **floor, "load_before": load}, indent=1))
+        args.json.write_text(json.dumps({"ms": times, **floor, "load_before": load}, indent=1))
 
 
 if __name__ == "__main__":

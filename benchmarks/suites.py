@@ -160,7 +160,7 @@ def main() -> None:
     if unknown := [name for name in names if name.partition("::")[0] not in THEIRS]:
         parser.error(f"{unknown[0]}: name SUITE::ID with one of {', '.join(THEIRS)}")
     table = Table("world", "ours, steps/s", "its own, steps/s", "ours takes (quartiles)", "processor time")
-    told = {}
+    by_world = {}
     for name in names:
         world, (suite, _, id_) = suite_world(name), name.partition("::")
         scans = {
@@ -173,11 +173,11 @@ def main() -> None:
         rates = [f"{args.actors * args.steps / statistics.median(of.wall):,.0f}" for of in took.values()]
         said = f"{processor:.2f} times" if jax.default_backend() == "cpu" else "-"
         table.add_row(name, *rates, f"{middle:.2f} times ({low:.2f} to {high:.2f})", said)
-        told[name] = {"actors": args.actors, "steps": args.steps, "share": middle, "processor_share": processor}
-        told[name]["took"] = {kind: of._asdict() for kind, of in took.items()}
+        by_world[name] = {"actors": args.actors, "steps": args.steps, "share": middle, "processor_share": processor}
+        by_world[name]["took"] = {kind: of._asdict() for kind, of in took.items()}
     Console(width=120).print(table, f"{jax.devices()[0].device_kind}, {args.actors} copies, {args.steps} steps")
     if args.json is not None:
-        args.json.write_text(json.dumps({"device": jax.devices()[0].device_kind, "worlds": told}, indent=1))
+        args.json.write_text(json.dumps({"device": jax.devices()[0].device_kind, "worlds": by_world}, indent=1))
 
 
 if __name__ == "__main__":

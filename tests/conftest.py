@@ -16,7 +16,7 @@ import pytest
 if TYPE_CHECKING:
     import ndigo
     from ndigo.agents.agent import Agent
-    from ndigo.storage.episodes import Episodes
+    from ndigo.storage.episodes import Recording
 
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
 
@@ -102,7 +102,7 @@ def shipped() -> Agent:
 
 
 @pytest.fixture(scope="session")
-def recorded(shipped: Agent) -> Episodes:
+def recorded(shipped: Agent) -> Recording:
     """Two greedy episodes of the shipped agent. Read only."""
     from ndigo.watching.recording import episode_key, record
 

@@ -10,7 +10,8 @@ from jax import lax
 from reference.gru import gru
 from small_frames import bits_shaped
 
-from ndigo.networks import Core, init_encoder, init_gru, orthogonal, unroll
+from ndigo.frames.cnn import init_encoder
+from ndigo.networks import Core, init_gru, orthogonal, unroll
 
 T, D = 13, 6  # 13: the loop's unrolling by 4 leaves a rest
 

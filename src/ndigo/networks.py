@@ -1,16 +1,14 @@
-"""Layers: linear, 3x3 convolution, MLP, GRU, and the recurrent core of both networks.
+"""Layers: linear, MLP, GRU, and the recurrent core of both networks.
 
 Every layer acts on the last axis and takes any leading axes, so one stream [T, ...] and a batch
 [T, B, ...] are the same code. Activations have the weights' type: `lower(params, "bfloat16")` is all it
-takes to compute in bfloat16 (states and losses stay float32). Written by hand because `vmap` over seeds
-turns library convolutions into grouped ones, which crawl.
+takes to compute in bfloat16 (states and losses stay float32).
 
-`encode` and `unroll` have faster twins (`types.Twins`): `computed_by` hands them to networks that are made.
+`unroll` has a faster twin, as `frames/cnn.py` has for its encoder: `training/twins.py` hands them to networks.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,9 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Shaped
-
-from ndigo.types import Twins
+from jaxtyping import Array, Bool, Float, Int
 
 if TYPE_CHECKING:
     from ndigo.frames import Frame
@@ -73,64 +69,6 @@ class MLP(eqx.Module):
 
     def __call__(self, x: Float[Array, "... I"]) -> Float[Array, "... O"]:
         return self.output.in_float32(jax.nn.relu(self.hidden(x)))
-
-
-class Convolution(eqx.Module):
-    """A 3x3 convolution with zero padding: patches times its kernel."""
-
-    weight: Float[Array, "9*C F"]  # taps in reading order, then input channels
-    bias: Float[Array, " F"]
-    size: tuple[int, int] = eqx.field(static=True)  # rows and columns it reads
-    stride: int = eqx.field(static=True)
-
-    def __init__(self, key: Array, size: tuple[int, int], num_channels: int, num_filters: int, stride: int):
-        linear = Linear(key, 9 * num_channels, num_filters, RELU_GAIN)
-        self.weight, self.bias = linear.weight, linear.bias
-        self.size, self.stride = size, stride
-
-    @property
-    def num_outputs(self) -> int:
-        H, W = self.size
-        return ((H - 1) // self.stride + 1) * ((W - 1) // self.stride + 1) * self.bias.shape[0]
-
-    def __call__(self, x: Float[Array, "... H*W*C"]) -> Float[Array, "... P*F"]:
-        lead, (H, W), stride = x.shape[:-1], self.size, self.stride
-        image = x.reshape(*lead, H, W, -1)
-        padded = jnp.pad(image, [(0, 0)] * len(lead) + [(1, 1), (1, 1), (0, 0)])
-        shifted = [padded[..., i : i + H : stride, j : j + W : stride, :] for i in range(3) for j in range(3)]
-        return (jnp.concatenate(shifted, axis=-1) @ self.weight + self.bias).reshape(*lead, -1)
-
-
-def encode(encoder: Encoder, o_t: Shaped[Array, "... H W C"]) -> Float[Array, "... Z"]:
-    """z_t = CNN(o_t): 3x3 filters, 3x3 filters with stride 2, a dense layer; all ReLU (paper)."""
-    x = o_t.reshape(*o_t.shape[:-3], -1).astype(encoder.dense.weight.dtype)
-    for layer in (encoder.conv1, encoder.conv2, encoder.dense):
-        x = jax.nn.relu(layer(x))
-    return x
-
-
-class Encoder(eqx.Module):
-    """The weights of `encode`."""
-
-    conv1: Convolution
-    conv2: Convolution
-    dense: Linear
-    by: Callable[..., Array] = eqx.field(static=True, default=encode)
-
-    @property
-    def num_features(self) -> int:
-        return self.dense.bias.shape[0]
-
-    def __call__(self, o_t: Shaped[Array, "... H W C"]) -> Float[Array, "... Z"]:
-        return self.by(self, o_t)
-
-
-def init_encoder(key: Array, shape: tuple[int, int, int], num_features: int, num_filters: int = NUM_FILTERS) -> Encoder:
-    *size, num_channels = shape
-    keys = jax.random.split(key, 3)
-    conv1 = Convolution(keys[0], (size[0], size[1]), num_channels, num_filters, stride=1)
-    conv2 = Convolution(keys[1], (size[0], size[1]), num_filters, num_filters, stride=2)
-    return Encoder(conv1, conv2, Linear(keys[2], conv2.num_outputs, num_features, RELU_GAIN))
 
 
 def by_gate(x: Float[Array, "... 3*D"]) -> tuple[Array, ...]:
@@ -258,14 +196,3 @@ class Core(eqx.Module):
     ) -> Array:
         """The states after each frame of a window, given the features of its frames."""
         return self.gru.unroll(self.inputs(z_t, a_tm1), h_0, is_first)
-
-
-def computed_by(twins: Twins, networks: Tree) -> Tree:
-    """The same networks, whose encoders and GRUs compute by these functions."""
-
-    by: dict[type, Any] = {Encoder: twins.encode, GRU: twins.unroll}
-
-    def with_twin(x: Any) -> Any:
-        return dataclasses.replace(x, by=by[type(x)]) if type(x) in by else x
-
-    return jax.tree.map(with_twin, networks, is_leaf=lambda x: type(x) in by)

@@ -163,9 +163,9 @@ def train(world: str, cell: Cell, steps: int, out: Path, minutes: float) -> bool
 
         def _on_rollout_end(self) -> None:
             solved = sum(r > 0 for r in self.returns)
-            told = {"steps": self.num_timesteps, "episodes": len(self.returns), "solved": solved}
+            result = {"steps": self.num_timesteps, "episodes": len(self.returns), "solved": solved}
             with part.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(told | {"nats": float(np.mean(self.nats))}) + "\n")
+                file.write(json.dumps(result | {"nats": float(np.mean(self.nats))}) + "\n")
 
     note = Note()
     agent.learn(steps - agent.num_timesteps, callback=note, reset_num_timesteps=False)
@@ -224,8 +224,8 @@ def main(arguments: list[str] | None = None) -> None:
     os.environ |= {"OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
     work = [(args.world, cell, args.steps, args.out, args.minutes) for cell in left]
     with multiprocessing.get_context("spawn").Pool(args.jobs, maxtasksperchild=1) as pool:
-        for number, told in enumerate(pool.imap_unordered(run, work), 1):
-            print(f"{number} of {len(left)}: {told}", flush=True)
+        for number, result in enumerate(pool.imap_unordered(run, work), 1):
+            print(f"{number} of {len(left)}: {result}", flush=True)
 
 
 if __name__ == "__main__":

@@ -113,14 +113,14 @@ def _lines(axis: Axes, steps: np.ndarray, values: np.ndarray, colour: str, nth: 
 
 def pay_by_horizon() -> Figure:
     """What Experiment 4's objects pay, by definition, to one that seeks each."""
-    told = json.loads(PAY.read_text())["horizons"]
-    horizons = sorted(map(int, told))
+    pay = json.loads(PAY.read_text())["horizons"]
+    horizons = sorted(map(int, pay))
     colours = _colours(EXPERIMENTS["exp4"])
     with rc_context(STYLE):
         figure = Figure(figsize=(COLUMN, 0.7 * COLUMN), layout="constrained")
         axis = figure.subplots()
         for nth, (name, colour) in enumerate(colours.items()):
-            mean, low, high = np.array([told[str(h)][name] for h in horizons]).T
+            mean, low, high = np.array([pay[str(h)][name] for h in horizons]).T
             axis.plot(horizons, mean, color=colour, linestyle=dash_of(nth), marker="os"[nth], markersize=4)
             axis.fill_between(horizons, low, high, color=colour, alpha=0.2, linewidth=0)
             at = (1.02, float(mean[-1]))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import ndigo
 from ndigo.paper.experiments import EXPERIMENTS
-from ndigo.paper.finish import finish
+from ndigo.paper.reproduce import finish
 from ndigo.storage.run_folder import RunFolder
 
 FOLDER = Path(__file__).parent / "runs"

@@ -100,7 +100,7 @@ def keep(row: Row, run: ndigo.Run, kept: Path, episodes: int = EPISODES) -> Path
     """Per seed: the mean over greedy episodes of each number, and of the actors' finished ones."""
     found, line = run.evaluate(episodes), run.metrics()[-1]
     numbers = {name: np.asarray(x).mean(axis=1).tolist() for name, x in vars(found).items() if x is not None}
-    told = {
+    row_numbers = {
         "row": row.name,
         "world": run.world.name,
         "reward": row.reward,
@@ -116,7 +116,7 @@ def keep(row: Row, run: ndigo.Run, kept: Path, episodes: int = EPISODES) -> Path
     }
     kept.mkdir(parents=True, exist_ok=True)
     path = kept / f"{row.name}.json"
-    write_whole(path, (json.dumps(told, indent=1) + "\n").encode())
+    write_whole(path, (json.dumps(row_numbers, indent=1) + "\n").encode())
     return path
 
 

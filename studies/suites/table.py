@@ -44,10 +44,10 @@ def per_seed(kept: Kept) -> dict[str, np.ndarray]:
 
 def line(kept: Kept) -> list[str]:
     numbers = per_seed(kept)
-    told = {name: with_interval(estimates(x[:, None])[0]) for name, x in numbers.items()}
+    shown = {name: with_interval(estimates(x[:, None])[0]) for name, x in numbers.items()}
     known = {"row": kept["row"], "seeds": str(len(numbers["coverage"])), "minutes": f"{kept['seconds'] / 60:.0f}"}
     known["interactions, thousands"] = f"{kept['world_steps'] / 1000:,.0f}"
-    return [(known | told).get(name, "") for name in HEAD]
+    return [(known | shown).get(name, "") for name in HEAD]
 
 
 def table(rows: Sequence[Kept]) -> str:

@@ -38,9 +38,9 @@ def agents(runs: list[dict[str, Any]]) -> str:
     ]
     for run in (run for run in runs if "-seed" in run["name"]):
         # Of the one seed, the first object is the fixed one.
-        told = [(line["seconds"], line["evaluation"]) for line in run["metrics"] if "evaluation" in line]
-        found = next((f"{s:.0f}" for s, e in told if e["visits"][0][0] > FOUND), "never")
-        between = [e for s, e in told if SECONDS[0] <= s <= SECONDS[1]]
+        evaluated = [(line["seconds"], line["evaluation"]) for line in run["metrics"] if "evaluation" in line]
+        found = next((f"{s:.0f}" for s, e in evaluated if e["visits"][0][0] > FOUND), "never")
+        between = [e for s, e in evaluated if SECONDS[0] <= s <= SECONDS[1]]
         visits, first, loss = (
             np.mean([e[metric][0][0] for e in between]) for metric in ("visits", "first_visit", "discovery_loss")
         )

@@ -195,17 +195,17 @@ def test_command_prints_tables_verdict_and_json_and_draws_the_figure(trained, tm
         monkeypatch.setattr(audit_command, name, once(getattr(audit_command, name)))
     words = ["audit", "here", "--episodes", "3", "--policy", "random", "--out", str(tmp_path / "figures" / "a.png")]
     assert main([*words, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [line["name"] for line in told["pay"]] == ["all", "walls", "fixed", "brownian"]
-    assert [line["name"] for line in told["known"]] == ["fixed", "brownian"]
-    assert told["reward"] == "ndigo-1"
-    assert len(told["pay"][0]["learned"]) == 3
+    printed = json.loads(capsys.readouterr().out)
+    assert [line["name"] for line in printed["pay"]] == ["all", "walls", "fixed", "brownian"]
+    assert [line["name"] for line in printed["known"]] == ["fixed", "brownian"]
+    assert printed["reward"] == "ndigo-1"
+    assert len(printed["pay"][0]["learned"]) == 3
     assert (tmp_path / "figures" / "a.png").stat().st_size > 10_000
     assert main(words) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.split("figure:")[0].splitlines()[2:])) <= 80  # below the line that names the file
     conclusion = out[: out.index("reward, nats per episode")]  # before every table
-    assert " ".join(told["verdict"].split()) in " ".join(conclusion.split())
+    assert " ".join(printed["verdict"].split()) in " ".join(conclusion.split())
     assert all(f"{column}:" in out for column in ("learned", "perfect model", "bias", "by definition", "lost"))
     assert out.endswith(f"figure: {tmp_path}/figures/a.png\n")
 

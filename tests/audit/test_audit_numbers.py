@@ -99,11 +99,11 @@ def test_offer_is_the_discounted_return_of_the_object_that_is_sought():
 
 def test_json_holds_every_number_and_null_where_there_is_none():
     audit = audit_of(random_episodes(1, learned=None, probe_loss=None), {"noise": random_episodes(1, learned=None)})
-    told = json.loads(json.dumps(audit.as_dict()))
-    assert told["pay"][1]["ideal"] == pytest.approx([*audit.pay[1].ideal])
-    assert told["pay"][1]["learned"] is None
-    assert told["noise_share"] is None
-    assert told["offers"][0]["name"] == "noise"
+    read_back = json.loads(json.dumps(audit.as_dict()))
+    assert read_back["pay"][1]["ideal"] == pytest.approx([*audit.pay[1].ideal])
+    assert read_back["pay"][1]["learned"] is None
+    assert read_back["noise_share"] is None
+    assert read_back["offers"][0]["name"] == "noise"
     single = dataclasses.replace(audit, noise_share=Estimate(0.5, nan, nan))
     assert single.as_dict()["noise_share"] == [0.5, None, None]
 
@@ -156,13 +156,13 @@ def test_verdict_calls_the_pay_for_what_was_hardly_seen_a_guess():
 def test_verdict_blames_the_likelihood_for_what_a_perfect_model_would_overpay_and_the_model_for_the_rest():
     audited = random_episodes(1)
     assert audited.learned is not None
-    told = verdict(audit_of(audited))
-    assert "So even a perfect model would pay" in told
-    assert "the likelihood takes the walls' cells for independent" in told
+    text = verdict(audit_of(audited))
+    assert "So even a perfect model would pay" in text
+    assert "the likelihood takes the walls' cells for independent" in text
     assert "the likelihood takes the channels for independent" in verdict(
         dataclasses.replace(audit_of(audited), are_walls_whole=True)
     )
-    assert "For the walls the model pays" in told
+    assert "For the walls the model pays" in text
     perfect = verdict(audit_of(random_episodes(1, learned=audited.attainable, ideal=audited.attainable)))
     assert "too much" not in perfect
     assert "The model's own error is under half a nat per episode in every channel." in perfect

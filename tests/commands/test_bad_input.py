@@ -157,9 +157,9 @@ def test_what_the_device_cannot_hold_is_refused_before_it_is_asked_for():
     ],
 )
 def test_what_the_machine_refuses_is_said_in_one_line(error, kind, says):
-    told = explained(error)
-    assert type(told) is kind
-    assert says in str(told)
+    shown = explained(error)
+    assert type(shown) is kind
+    assert says in str(shown)
 
 
 def test_a_mistake_of_ours_shows_itself(monkeypatch):

@@ -34,10 +34,10 @@ def timed(monkeypatch):
 
 def test_json_is_all_that_is_printed_and_names_what_was_timed(capsys):
     assert main(["bench", "--preset", "cpu", "--seeds", "1", "3", "--batch", "7", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert set(told) == {"device", "versions", "runs"}
-    assert [(run["config"]["seeds"], run["config"]["batch"]) for run in told["runs"]] == [(1, 7), (3, 7)]
-    assert [run["parts"]["update"] for run in told["runs"]] == [
+    printed = json.loads(capsys.readouterr().out)
+    assert set(printed) == {"device", "versions", "runs"}
+    assert [(run["config"]["seeds"], run["config"]["batch"]) for run in printed["runs"]] == [(1, 7), (3, 7)]
+    assert [run["parts"]["update"] for run in printed["runs"]] == [
         {"ms": 5.0, "low": 4.5, "high": 5.5},
         {"ms": 15.0, "low": 14.5, "high": 15.5},
     ]

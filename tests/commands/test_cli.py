@@ -56,8 +56,8 @@ def test_an_unknown_command_gets_one_line_with_the_nearest(capsys):
 
 def test_on_a_terminal_a_long_line_is_broken_between_words():
     with Person("wolds", columns=60) as person:
-        code, told = person.leave()
-    lines = told.strip().split("\r\n")
+        code, text = person.leave()
+    lines = text.strip().split("\r\n")
     assert code == 2
     assert len(lines) > 1
     assert max(map(len, lines)) <= 60

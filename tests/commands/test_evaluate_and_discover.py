@@ -55,12 +55,12 @@ def test_an_agents_file_evaluates_like_its_run(exp1_run, tmp_path, capsys):
 
 def test_numbers_as_json_are_those_of_each_seed(finished, capsys):
     assert main(["evaluate", str(finished.path), "--episodes", "6", "--json", "--trust", "custom_world"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    printed = json.loads(capsys.readouterr().out)
     result = finished.evaluate(6)
     for name in ("visits", "first_visit", "frequency", "discovery_loss"):
-        np.testing.assert_allclose(told[name], np.asarray(getattr(result, name)).mean(axis=1))
-    assert np.shape(told["visits"]) == (2, len(told["in_view"]))
-    assert (told["episodes"], told["reward"]) == (6, "ndigo-1")
+        np.testing.assert_allclose(printed[name], np.asarray(getattr(result, name)).mean(axis=1))
+    assert np.shape(printed["visits"]) == (2, len(printed["in_view"]))
+    assert (printed["episodes"], printed["reward"]) == (6, "ndigo-1")
 
 
 def test_discover_shows_the_shipped_agent_first_and_then_trains_one(exp1_run, tmp_path, monkeypatch, capsys):
@@ -92,8 +92,8 @@ def test_a_conclusion_stands_before_the_table_and_tells_its_means(exp1_run, caps
     assert main(["evaluate", str(exp1_run.path), "--episodes", "5"]) == 0
     out = capsys.readouterr().out
     said = " ".join(out[: out.index("visits")].split())
-    told = re.findall(r"(\d+)% of episodes, first at step (\d+), and known to ([\d.]+) nats", said)
-    ((seen, first, loss),) = told
+    printed = re.findall(r"(\d+)% of episodes, first at step (\d+), and known to ([\d.]+) nats", said)
+    ((seen, first, loss),) = printed
     result = exp1_run.evaluate(5)
     expected = [np.asarray(x)[0, :, 0].mean() for x in (result.frequency, result.first_visit, result.discovery_loss)]
     assert float(seen) == pytest.approx(100 * expected[0], abs=0.51)

@@ -46,6 +46,6 @@ def test_a_reward_of_ones_own_that_fails_later_says_whose_it_is(tmp_path, capsys
     try:
         raise error
     except KeyError as caught:
-        told = explained(caught)
-    assert isinstance(told, UserCodeError)  # this file is nobody's package
-    assert str(told) == "your code raised KeyError: 'door'"
+        shown = explained(caught)
+    assert isinstance(shown, UserCodeError)  # this file is nobody's package
+    assert str(shown) == "your code raised KeyError: 'door'"

@@ -24,10 +24,10 @@ def test_rows_are_trained_one_that_fails_is_told_and_the_others_go_on(finished, 
     process = start("sweep", str(file), "--out", str(tmp_path / "rows"), "--jobs", "2", *TRUST)
     out, err = process.communicate(timeout=250)
     assert (process.returncode, err) == (1, "")
-    first, where, *told, last = out.splitlines()
+    first, where, *lines, last = out.splitlines()
     assert first == f"2 rows: 2 waiting, in {tmp_path / 'rows'}"
     assert where == "training 2 of them on this machine, 2 at once on the CPU"
-    failed, done = sorted(line.split("] ")[1] for line in told)
+    failed, done = sorted(line.split("] ")[1] for line in lines)
     assert failed.startswith("window-100: failed: window 100: longer than an episode of 12 steps")
     assert done == "window-6: done at step 20"
     assert last == "2 rows: 1 done, 1 failed"

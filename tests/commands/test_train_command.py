@@ -167,8 +167,8 @@ def test_a_world_of_ones_own_without_a_map_cannot_be_drawn_and_says_so(command, 
 
 def test_a_dry_run_as_json_has_the_settings_and_what_they_come_to(capsys):
     assert main(["train", "exp1", "--preset=paper", "--batch", "7", "--dry-run", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert ndigo.Config(**told["settings"]) == dataclasses.replace(ndigo.PRESETS["paper"], batch=7)
+    printed = json.loads(capsys.readouterr().out)
+    assert ndigo.Config(**printed["settings"]) == dataclasses.replace(ndigo.PRESETS["paper"], batch=7)
     # One episode of 400 steps for each of 100 actors and every 100 learner steps.
-    assert told["sizes"]["world steps, per seed"] == 100_000 // 100 * 100 * 400
+    assert printed["sizes"]["world steps, per seed"] == 100_000 // 100 * 100 * 400
     assert error(["exp1", "--json"], capsys).startswith("--json belongs to --dry-run")

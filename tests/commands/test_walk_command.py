@@ -91,6 +91,6 @@ def test_numbers_as_json_are_those_of_the_table(capsys):
     assert main(["walk", "exp1", "--episodes", "20", "--seconds", "0"]) == 0
     table = capsys.readouterr().out
     assert main(["walk", "exp1", "--episodes", "20", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["random walker"]["exp1"]
-    mean, error = told["visits"]["fixed"]
+    printed = json.loads(capsys.readouterr().out)["random walker"]["exp1"]
+    mean, error = printed["visits"]["fixed"]
     assert f" {mean:.1f} ± {error:.1f} " in table

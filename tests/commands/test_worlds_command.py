@@ -67,7 +67,7 @@ def test_bad_names_and_sizes_get_one_line_and_code_2(words, message, capsys):
 
 def test_the_list_as_json_has_every_world_with_its_size(capsys):
     assert main(["worlds", "--json"]) == 0
-    told = {about["experiment"]: about for about in json.loads(capsys.readouterr().out)}
-    assert list(told) == list(EXPERIMENTS)
-    assert told["exp1"]["objects"] == [{"name": "fixed", "kind": "fixed"}, {"name": "noise", "kind": "white_noise"}]
-    assert told["exp5"]["size"] == [21, 25]
+    printed = {about["experiment"]: about for about in json.loads(capsys.readouterr().out)}
+    assert list(printed) == list(EXPERIMENTS)
+    assert printed["exp1"]["objects"] == [{"name": "fixed", "kind": "fixed"}, {"name": "noise", "kind": "white_noise"}]
+    assert printed["exp5"]["size"] == [21, 25]

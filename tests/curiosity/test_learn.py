@@ -102,8 +102,8 @@ def test_it_learns_what_can_be_learned_and_noise_ends_up_paying_nothing():
 
         keys = jax.random.split(key, num_rollouts)
         cut = (x.reshape(num_rollouts, T, *x.shape[1:]) for x in steps)
-        (state, _), told = jax.lax.scan(rollout, (curiosity.init(key, N), curiosity.start(N)), (keys, *cut))
-        return state.step, *told
+        (state, _), found = jax.lax.scan(rollout, (curiosity.init(key, N), curiosity.start(N)), (keys, *cut))
+        return state.step, *found
 
     step, r, numbers = jax.device_get(train(jax.random.key(0), *rolled[:4]))
     # A window is 9 frames: after the first rollout none is whole.

@@ -48,8 +48,8 @@ def test_rows_are_the_metrics_by_seed_with_the_names_of_what_they_are_of(finishe
             assert (row["step"], row["seed"]) == (line["step"], seed)
             assert row["reward"] == line["learning"]["reward"][seed]
             assert row["reward_c door1"] == line["learning"]["reward_c"][seed][1]
-            told = line["evaluation"]["visits"][seed][0] if "evaluation" in line else None
-            assert row["visits light"] == told
+            expected = line["evaluation"]["visits"][seed][0] if "evaluation" in line else None
+            assert row["visits light"] == expected
     assert metric_rows([], {}) == []
 
 

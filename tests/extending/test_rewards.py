@@ -63,16 +63,16 @@ def test_running_statistics_are_those_of_all_that_was_seen():
             jax.random.key(i), T=5, streams=(3,), shape=world.shape, num_actions=5, state_size=8, num_objects=2
         )
         networks = state.params.reward
-        state, told, r_t, b_t = update(jax.random.key(i), state, window)
+        state, numbers, r_t, b_t = update(jax.random.key(i), state, window)
         expected, beliefs, all_returns = slow_rnd(networks, np.asarray(b_t, float), beliefs, all_returns)
         np.testing.assert_allclose(r_t, expected, rtol=2e-3)
-        np.testing.assert_allclose(told.reward, expected.mean(), rtol=2e-3)
+        np.testing.assert_allclose(numbers.reward, expected.mean(), rtol=2e-3)
         of_beliefs, of_returns = state.memory
         np.testing.assert_allclose(of_beliefs.mean, np.mean(beliefs, 0), rtol=1e-3, atol=1e-5)
         np.testing.assert_allclose(of_beliefs.std, np.std(beliefs, 0) + 1e-4, rtol=1e-3)
         np.testing.assert_allclose(of_returns.std, np.std(all_returns) + 1e-4, rtol=1e-3)
         assert float(of_returns.count) == len(all_returns)
-        assert told.reward_gradient > 0  # its own networks learn, though the model that pays is another
+        assert numbers.reward_gradient > 0  # its own networks learn, though the model that pays is another
     assert all(jax.tree.leaves(jax.tree.map(jnp.array_equal, drawn, state.params.reward.drawn)))
 
 
@@ -91,7 +91,7 @@ def test_what_is_stored_is_the_elliptical_bonus_of_the_whole_episode():
     @jax.jit
     def collect(key):
         params = trainer.learner.init(key).params
-        return trainer.collect(key, params), params
+        return trainer.collector.explore(key, params, None)[0], params
 
     rows, params = collect(jax.random.key(0))
     look = jax.jit(lambda window: params.model.look(window, 1).b_t)

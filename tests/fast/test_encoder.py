@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ndigo import networks
 from ndigo.fast.encoder import as_dense, encode
-from ndigo.networks import Convolution, init_encoder, lower
+from ndigo.frames import cnn
+from ndigo.frames.cnn import Convolution, init_encoder
+from ndigo.networks import lower
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.06)])  # which keeps 8 bits
@@ -26,7 +27,7 @@ def test_features_and_gradients_are_those_of_the_plain_encoder(view, dtype, tole
 
     @jax.jit
     def run(encoder):
-        forms = (lambda e: encode(e, o_t), lambda e: networks.encode(e, o_t))
+        forms = (lambda e: encode(e, o_t), lambda e: cnn.encode(e, o_t))
         return [(z, back(dz_t.astype(z.dtype))) for z, back in (jax.vjp(form, encoder) for form in forms)]
 
     ours, plain = run(lower(encoder, dtype))

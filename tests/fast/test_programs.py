@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -38,7 +39,7 @@ def untraceable(tree: Any, key: Any) -> Any:
 
 
 def found(function: Any, name: str = "add", settings: str | None = "settings", **options: Any) -> Any:
-    return kept(name, function, settings, lambda tree, key: (tree, key), **options)
+    return kept(name, function, settings, **options)
 
 
 def assert_added(result: Any) -> None:
@@ -55,6 +56,29 @@ def test_what_was_traced_once_is_not_traced_again():
     assert_added(later(TREE, KEY))
     tree, _ = later(*later(TREE, KEY))  # results, bound to their device, are arguments too
     assert int(tree["n"]) == 4
+
+
+class Pair(eqx.Module):
+    first: jax.Array | None
+    second: jax.Array | None = None
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda tree, key: (tree, Pair(tree["x"] + 1)),
+        lambda tree, key: Pair(None, Pair(tree["n"], tree["x"])),  # type: ignore[arg-type]
+        lambda tree, key: ((), (key, (None, tree["x"]))),
+        lambda tree, key: {"another": tree["x"] + 1},  # no outline: traced each time
+    ],
+)
+def test_a_result_has_its_structure_with_fields_that_may_be_missing(made):
+    expected = made(TREE, KEY)
+    for _ in range(2):  # traced, then looked up
+        result = found(made)(TREE, KEY)
+        assert jax.tree.structure(result) == jax.tree.structure(expected)
+        for ours, theirs in zip(jax.tree.leaves(result), jax.tree.leaves(expected), strict=True):
+            assert bool((ours == theirs).all())
 
 
 def test_another_name_settings_argument_or_source_is_another_program(monkeypatch):

@@ -15,7 +15,7 @@ import pytest
 
 from ndigo.cli import main
 from ndigo.errors import NdigoError
-from ndigo.storage.episodes import Episodes, some_episodes
+from ndigo.storage.episodes import Recording, some_episodes
 from ndigo.training.run import Outcome
 from ndigo.training.trained import Trained
 
@@ -36,7 +36,7 @@ def reached(*_: Any, **__: Any) -> Any:
     raise Reached("the work begins")
 
 
-def skip_the_work(patch: pytest.MonkeyPatch, recorded: Episodes) -> None:
+def skip_the_work(patch: pytest.MonkeyPatch, recorded: Recording) -> None:
     """Everything up to the work stays as it is, and what follows it where a result can be put in its place."""
     evaluate = Trained.evaluate
     patch.setattr(Trained, "evaluate", lambda self, episodes=100, *rest: evaluate(self, min(episodes, 2), *rest))

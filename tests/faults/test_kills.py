@@ -34,7 +34,7 @@ KILLS_PER_RUN = 5
 LONG = 400 if IS_WHOLE else TINY["learner_steps"]  # of a run that is killed at random moments
 WORDS = ["train", WORLD, *FLAGS, "--reward", "ndigo-1"]
 RESUME = ["--trust", *TRUST]
-TESTS = Path(__file__).parent.parent
+MADE_UP = Path(__file__).parents[1] / "made_up"  # has the second world
 
 # The half of a write is a point too: of what was written since the last sync, only the first half reaches the disk.
 KILL_AT_WRITE = """
@@ -99,7 +99,7 @@ def test_a_kill_at_any_write_loses_nothing(world, finished, tmp_path, capsys):
     unbroken = finished.path if world == WORLD else train_tiny(tmp_path / "unbroken", world=world).path
     for point in WRITE_POINTS[world]:
         run = tmp_path / f"run-{point}"
-        first = f"sys.path.append({str(TESTS)!r})\n{KILL_AT_WRITE.format(point=point)}"
+        first = f"sys.path.append({str(MADE_UP)!r})\n{KILL_AT_WRITE.format(point=point)}"
         process = start("train", world, *WORDS[2:], "--out", str(run), first=first)
         out, err = process.communicate(timeout=200)
         assert process.returncode == -signal.SIGKILL, (point, out, err)

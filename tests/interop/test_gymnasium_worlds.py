@@ -41,7 +41,7 @@ class Still(gymnasium.Env):
         return self.observation, 0.0, False, False, {}
 
 
-def told(world: Any, num: int, num_processes: int, a_t: list[np.ndarray]) -> list[Told]:
+def stepped(world: Any, num: int, num_processes: int, a_t: list[np.ndarray]) -> list[Told]:
     envs = world.host.open(num, num_processes)
     seen = [Told(*map(np.array, envs.reset(5)))]
     for a in a_t:
@@ -58,7 +58,7 @@ def test_processes_tell_what_the_environments_tell_by_themselves():
     a_t = list(np.random.default_rng(0).integers(0, 3, (12, 4)))
     envs = [make() for _ in range(4)]
     frame, is_over = [env.reset(seed=5 + i)[0] for i, env in enumerate(envs)], [False] * 4
-    found = told(world, 4, 2, a_t)
+    found = stepped(world, 4, 2, a_t)
     num_ends = 0
     for t, now in enumerate(found):
         for i, env in enumerate(envs):
@@ -85,7 +85,7 @@ def test_actions_are_counted_from_where_their_space_begins():
             return super().step(action + 1)
 
     world = from_gymnasium(Told, name="counting", events={"b": lambda env, _: env.last_action == 1})
-    found = told(world, 1, 0, [np.array([1])])
+    found = stepped(world, 1, 0, [np.array([1])])
     assert found[1].happens.tolist() == [[True]]
 
 
@@ -110,7 +110,7 @@ def test_a_space_that_says_enough_has_its_frame(name):
     world = from_gymnasium(lambda: Still(space, observation), name=name)
     assert world.frame == frame
     check_records(preset("cpu"), world, make_reward("ndigo-1"))
-    assert (told(world, 1, 0, [])[0].o_t == value).all()
+    assert (stepped(world, 1, 0, [])[0].o_t == value).all()
 
 
 def test_numbers_without_bounds_are_read_by_their_symlog_and_the_others_as_they_are():
@@ -173,7 +173,7 @@ def test_what_an_environment_raises_amid_a_run_is_an_error_in_one_line():
     world = from_gymnasium(Breaks, name="breaks")
     assert "world breaks: step 1 of it raised RuntimeError: out of order" in refused(Breaks, name="breaks")
     with pytest.raises(NdigoError, match="world breaks: its environments failed"):
-        told(world, 2, 1, [np.zeros(2, int)])
+        stepped(world, 2, 1, [np.zeros(2, int)])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -210,7 +210,7 @@ def test_the_page_about_your_world_makes_the_world_it_shows():
     exec(snippet, made)
     world = made["world"]
     check_records(preset("cpu"), world, make_reward("ndigo-1"))
-    first = told(world, 1, 0, [np.array([1])])[1]
+    first = stepped(world, 1, 0, [np.array([1])])[1]
     assert first.o_t.shape == (1, 4)
     assert first.place.shape == (1, 1)
     assert first.happens.tolist() == [[True]]

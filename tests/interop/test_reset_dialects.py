@@ -192,8 +192,8 @@ def test_continuous_actions_and_observations_that_fit_no_frame_are_refused():
     with pytest.raises(NdigoError, match="expected a Discrete space"):
         from_gymnax(env)
     far_out = SimpleNamespace(low=1e6, high=np.inf, shape=(4,))
-    told = r"its observations \(SimpleNamespace of numbers with shape \(4,\)\) fit no frame"
-    with pytest.raises(NdigoError, match=told):
+    message = r"its observations \(SimpleNamespace of numbers with shape \(4,\)\) fit no frame"
+    with pytest.raises(NdigoError, match=message):
         frame_of("far out", far_out)
 
 

@@ -84,9 +84,9 @@ def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(rows, tmp
         "ndigo-4": ["exp1"],
     }
     assert main(["report", "--paper", "--rows", str(rows), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["tables"][0]["rows"]["ndigo-4"]["visits: fixed"]["paper"] == "300.4 ± 22.2"
-    assert len(told["claims"]) == len(all_claims())
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["tables"][0]["rows"]["ndigo-4"]["visits: fixed"]["paper"] == "300.4 ± 22.2"
+    assert len(printed["claims"]) == len(all_claims())
     blue = abs(imread(tmp_path / "exp1-discovery-loss.png")[..., :3] * 255 - (0x00, 0x72, 0xB2)).max(axis=-1) <= 2
     assert blue.sum() > 200  # ndigo-4's line
 
@@ -223,6 +223,6 @@ def test_the_site_has_a_heading_per_claim_by_experiment_and_folds_what_decides_i
         assert text.count("<tr><td>") == len(one.parts)
         assert text.count("<code>") == len(one.missing)
     overview = [line for line in lines if line.startswith("| [")]
-    told = [[int(cell or 0) for cell in re.findall(r"\| *(\d*) *(?=\|)", line)] for line in overview]
-    assert np.sum(told, axis=0).tolist() == [n for n in count(judged).values() if n]
-    assert [sum(row) for row in told] == [2, *(len(e.claims) for e in EXPERIMENTS.values()), 2]
+    counts = [[int(cell or 0) for cell in re.findall(r"\| *(\d*) *(?=\|)", line)] for line in overview]
+    assert np.sum(counts, axis=0).tolist() == [n for n in count(judged).values() if n]
+    assert [sum(row) for row in counts] == [2, *(len(e.claims) for e in EXPERIMENTS.values()), 2]

@@ -40,9 +40,9 @@ def lose(processes: list[subprocess.Popen[str]], victim: int, run: Path, lines: 
         left = processes[1 - victim]
         _, err = left.communicate(timeout=120)
         assert left.returncode not in (0, None)
-        told = [line for line in err.splitlines() if line.startswith("ndigo: ")]
-        assert len(told) == 1, err
-        assert told[0].endswith(f"; go on with ndigo train --resume {run} --trust custom_world"), err
+        said = [line for line in err.splitlines() if line.startswith("ndigo: ")]
+        assert len(said) == 1, err
+        assert said[0].endswith(f"; go on with ndigo train --resume {run} --trust custom_world"), err
     finally:
         for process in processes:
             process.kill()

@@ -33,15 +33,15 @@ def test_the_noisy_tile_is_one_piece_of_wall_of_a_new_colour_and_all_else_is_as_
         noisy.reset(seed=seed)
         for _ in range(30):
             action = rng.integers(3)
-            _, *told = plain.step(action)
+            _, *answer = plain.step(action)
             _, *same = noisy.step(action)
-            assert told == same
+            assert answer == same
             one, other = (env.unwrapped.grid.encode() for env in (plain, noisy))
             changed = {tuple(at) for at in np.argwhere((one != other).any(axis=-1))}
             assert changed <= {tuple(noisy.env.at)}
             np.testing.assert_array_equal(one[..., 0], other[..., 0])
             colours.append(other[(*noisy.env.at, 1)])
-            if told[1] or told[2]:
+            if answer[1] or answer[2]:
                 break
     assert len(set(colours)) == 6
     listed = set(study.frame().listed)

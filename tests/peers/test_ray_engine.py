@@ -83,10 +83,10 @@ def test_rows_outlive_command_worker_and_node_and_end_with_the_numbers_of_unbrok
         signal_job(row, signal.SIGSTOP)
     assert all(num_lines(row) < STEPS // 4 for row in rows)
     first.send_signal(signal.SIGINT)
-    told, err = first.communicate(timeout=200)  # it may be waiting for the cluster's answer
-    assert first.returncode == 130, (told, err)
-    assert "training 2 of them on a Ray cluster of 2 nodes, 1 CPUs and 0 GPUs per row" in told
-    assert "the rows go on without this command (ray status, or the cluster's dashboard); look again with " in told
+    printed, err = first.communicate(timeout=200)  # it may be waiting for the cluster's answer
+    assert first.returncode == 130, (printed, err)
+    assert "training 2 of them on a Ray cluster of 2 nodes, 1 CPUs and 0 GPUs per row" in printed
+    assert "the rows go on without this command (ray status, or the cluster's dashboard); look again with " in printed
     assert main(["sweep", "status", str(file), "--out", str(out)]) == 0
     assert "2 rows: 2 running" in capsys.readouterr().out
 
@@ -101,9 +101,9 @@ def test_rows_outlive_command_worker_and_node_and_end_with_the_numbers_of_unbrok
     cluster.remove_node(cluster.second, allow_graceful=False)
     signal_job(rows[0], signal.SIGKILL)
     signal_job(rows[1], signal.SIGCONT)
-    told, err = second.communicate(timeout=500)
-    assert second.returncode == 0, (told, err)
-    assert "2 rows: 2 done" in told.splitlines()  # Ray may tell of the lost node on the same stream, before or after
+    printed, err = second.communicate(timeout=500)
+    assert second.returncode == 0, (printed, err)
+    assert "2 rows: 2 done" in printed.splitlines()  # Ray may tell of the lost node on the same stream, before or after
     for row in rows:
         # A row that was stopped with notice has evaluated there too; that is all it may have more.
         pairs = zip(numbers(row), numbers(unbroken / row.name), strict=True)

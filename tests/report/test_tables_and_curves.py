@@ -35,8 +35,8 @@ def test_a_run_stands_beside_the_papers_row_by_its_last_evaluation(tmp_path, cap
     assert main(["report", str(run)]) == 0
     out = capsys.readouterr().out
     assert f"{run}: ndigo-4, 3 seeds, step 40" in out
-    told, _, _ = out.partition("─")  # above the table
-    assert "ndigo-4 does not discover fixed: seen in 50% of episodes, first at step 51, and known to 4.01 nats" in told
+    above, _, _ = out.partition("─")  # above the table
+    assert "ndigo-4 does not discover fixed: seen in 50% of episodes, first at step 51, and known to 4.01 nats" in above
     table = rows(out)
     # Seeds 400, 401, 402: the resampled means lie between the smallest and the largest.
     assert table["fixed", "ndigo-4"] == ["401 (400-402)", "51.0 (50-52)", "50.0", "4.01 (4.00-4.02)"]

@@ -42,8 +42,10 @@ def text(*tables: Any) -> str:
 
 
 def test_an_episode_is_told_in_a_sentence():
-    told = whole_conclusion(line("pe", ["goal"], [0.25]))
-    assert told == "pe: 15.0 places in 100 steps per episode, a task return of 0.50, goal reached in 25.0% of episodes."
+    shown = whole_conclusion(line("pe", ["goal"], [0.25]))
+    assert (
+        shown == "pe: 15.0 places in 100 steps per episode, a task return of 0.50, goal reached in 25.0% of episodes."
+    )
     many = whole_conclusion(line("pe", EVENTS, [1.0, 0.5] + [0.0] * 11))
     assert many.endswith("1.50 of 13 events reached per episode.")
 
@@ -67,18 +69,18 @@ def test_tables_have_a_row_per_agent_and_a_row_per_channel():
 
 
 def test_of_many_events_those_that_nobody_reached_share_a_line():
-    told = text(comparison([line("pe", EVENTS, [1.0] + [0.0] * 12)]))
-    assert "never: event1, event2" in " ".join(told.split())
-    assert sum(row.strip() == "event0" for row in told.splitlines()) == 1
+    shown = text(comparison([line("pe", EVENTS, [1.0] + [0.0] * 12)]))
+    assert "never: event1, event2" in " ".join(shown.split())
+    assert sum(row.strip() == "event0" for row in shown.splitlines()) == 1
     few = text(comparison([line("pe", EVENTS[:2], [1.0, 0.0])]))
     assert "never" not in few
 
 
 def test_json_has_the_episode_by_metric_and_the_rest_by_channel():
-    told = line("pe", ["goal"], [0.25]).as_dict()
-    assert told["coverage"]["mean"] == 15
-    assert told["model_loss_c"]["colour"]["mean"] == 6
-    assert told["frequency"]["goal"]["mean"] == 25
+    shown = line("pe", ["goal"], [0.25]).as_dict()
+    assert shown["coverage"]["mean"] == 15
+    assert shown["model_loss_c"]["colour"]["mean"] == 6
+    assert shown["frequency"]["goal"]["mean"] == 25
 
 
 def test_a_page_has_them_as_a_sheet():

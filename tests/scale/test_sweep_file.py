@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from sweep_files import write_sweep
 
-from ndigo.commands import reproduce
 from ndigo.config import PRESETS
 from ndigo.errors import NdigoError
-from ndigo.paper.plan import all_rows, recipe
+from ndigo.paper.plan import all_rows, job_of, recipe
 from ndigo.scale.sweep import SweepRow, read_sweep, refuse_other_settings, row_name
 
 
@@ -70,7 +69,7 @@ def test_the_files_that_the_documentation_prints_are_read(tmp_path):
 def test_the_papers_rows_are_those_of_reproduce_in_the_same_folders(tmp_path):
     sweep = sweep_of('preset = "gpu"\nrows = "paper"\nout = "runs/rows"\n', tmp_path)
     assert [(row.name, row.config) for row in sweep.rows] == [(row.name, recipe(row)) for row in all_rows()]
-    made_by_reproduce = reproduce._job(reproduce.Arguments(all=True), all_rows()[3])
+    made_by_reproduce = job_of(all_rows()[3], Path("runs"))
     assert (sweep.rows[3].config, sweep.rows[3].path) == (made_by_reproduce.config, made_by_reproduce.path.absolute())
 
 

@@ -17,7 +17,7 @@ import pytest
 from full_disk import files_end_at
 
 from ndigo.errors import NdigoError
-from ndigo.storage.episodes import ARRAYS, EXTRAS, Episodes, load_episodes, read_episodes, save_episodes, to_json
+from ndigo.storage.episodes import ARRAYS, EXTRAS, Recording, load_episodes, read_episodes, save_episodes, to_json
 from ndigo.storage.run_folder import WriteError
 
 # E, T, N, V, C, R, W, K: all different, so that no axis can stand for another.
@@ -26,7 +26,7 @@ SIZES |= {"Y": 11, "X": 12, "H": 13, "S": 14, "B": 15, "3": 3}
 
 
 @pytest.fixture
-def episodes() -> Episodes:
+def episodes() -> Recording:
     random = np.random.default_rng(0)
     meta = {"format": "ndigo-episodes", "version": 1, "num_steps": 4, "num_ahead": 4, "view": 7}
     names = {"objects": [{"name": str(i)} for i in range(6)], "channels": [{"name": str(i)} for i in range(8)]}
@@ -35,7 +35,7 @@ def episodes() -> Episodes:
         for name, (dtype, axes) in (ARRAYS | EXTRAS).items()
     }
     arrays["lengths"] = np.array([4, 1, 3], np.int32)
-    return Episodes(meta=meta | names | {"events": [str(i) for i in range(15)]}, **arrays)
+    return Recording(meta=meta | names | {"events": [str(i) for i in range(15)]}, **arrays)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def path(tmp_path, episodes):
     return tmp_path / "new" / "episodes.npz"
 
 
-def is_equal(one: Episodes, other: Episodes) -> bool:
+def is_equal(one: Recording, other: Recording) -> bool:
     def same(name: str) -> bool:
         a, b = getattr(one, name), getattr(other, name)
         return (a is None and b is None) or bool((a == b).all())
@@ -53,7 +53,7 @@ def is_equal(one: Episodes, other: Episodes) -> bool:
 
 
 def test_the_file_has_every_field_and_they_come_back_as_they_were(path, episodes):
-    assert {field.name for field in dataclasses.fields(Episodes)} == {"meta", *ARRAYS, *EXTRAS}
+    assert {field.name for field in dataclasses.fields(Recording)} == {"meta", *ARRAYS, *EXTRAS}
     again = load_episodes(path)
     assert is_equal(again, episodes)
     assert all(getattr(again, name).dtype == dtype for name, (dtype, _) in (ARRAYS | EXTRAS).items())
@@ -160,7 +160,7 @@ def at_most(num_bytes: int) -> Iterator[None]:
         tracemalloc.stop()
 
 
-def claiming(episodes: Episodes, name: str, shape: tuple[int, ...]) -> bytes:
+def claiming(episodes: Recording, name: str, shape: tuple[int, ...]) -> bytes:
     """A recording in which one array's header claims another shape; its bytes are zeros, as few as the rest has."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as file:

@@ -51,11 +51,11 @@ def test_a_row_is_stopped_by_its_minutes_resumed_and_kept_once(study, tmp_path, 
     began = run.outcome.step
     assert began < TINY["learner_steps"]
     study.work([row], runs, kept, minutes=10, total=10)
-    told = json.loads((kept / "corridor-ndigo-1.json").read_text())
-    assert told["step"] == TINY["learner_steps"]
-    assert told["episodes"] == study.EPISODES
-    assert np.shape(told["greedy"]["coverage"]) == (TINY["seeds"],)
-    assert (np.array(told["greedy"]["coverage"]) >= 1).all()
+    contents = json.loads((kept / "corridor-ndigo-1.json").read_text())
+    assert contents["step"] == TINY["learner_steps"]
+    assert contents["episodes"] == study.EPISODES
+    assert np.shape(contents["greedy"]["coverage"]) == (TINY["seeds"],)
+    assert (np.array(contents["greedy"]["coverage"]) >= 1).all()
     before = (kept / "corridor-ndigo-1.json").stat().st_mtime_ns
     other = study.Row("other", counting, "pe", small)
     study.work([row, other], runs, kept, minutes=10, total=0)
@@ -89,8 +89,8 @@ def test_a_row_that_the_whole_command_cuts_short_is_not_kept_and_its_minutes_cou
 
 
 def kept_row(row: str, world: str, reward: str, **greedy: Any) -> dict[str, Any]:
-    told = {"row": row, "world": world, "reward": reward, "seconds": 600.0, "channels": ["walls"], "events": []}
-    return told | {"greedy": greedy, "world_steps": 1_024_000}
+    contents = {"row": row, "world": world, "reward": reward, "seconds": 600.0, "channels": ["walls"], "events": []}
+    return contents | {"greedy": greedy, "world_steps": 1_024_000}
 
 
 def test_the_table_of_suites_is_arithmetic_on_what_is_kept_of_each_row(tmp_path):

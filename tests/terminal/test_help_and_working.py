@@ -81,12 +81,12 @@ class Screen(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(("screen", "told"), [(Screen(), f"{WORD}{ERASE}"), (io.StringIO(), "")])
-def test_a_command_that_loads_for_long_says_so_on_a_terminal_and_takes_it_back(screen, told, monkeypatch):
+@pytest.mark.parametrize(("screen", "shown"), [(Screen(), f"{WORD}{ERASE}"), (io.StringIO(), "")])
+def test_a_command_that_loads_for_long_says_so_on_a_terminal_and_takes_it_back(screen, shown, monkeypatch):
     has_waited = threading.Event()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr("ndigo.terminal.starting.PATIENCE", 0.0)
     monkeypatch.setattr(screen, "flush", has_waited.set)
     with starting():
-        has_waited.wait(10 if told else 0)  # until the word is on the screen
-    assert screen.getvalue() == told
+        has_waited.wait(10 if shown else 0)  # until the word is on the screen
+    assert screen.getvalue() == shown

@@ -60,16 +60,16 @@ def test_an_unknown_option_gets_the_known_ones_and_the_nearest(words):
 )
 def test_an_option_of_other_libraries_is_told_by_its_name_here(flag, meant):
     known = ["--log", "--model-rate", "--agent-rate", "--probe-rate", "--batch"]
-    told = str(unknown_option(flag, known, "ndigo train"))
-    assert told.startswith(f"unknown option '{flag}'; nearest: {meant}; known: ")
+    message = str(unknown_option(flag, known, "ndigo train"))
+    assert message.startswith(f"unknown option '{flag}'; nearest: {meant}; known: ")
     # Where there is no rate.
     assert "nearest: --log; " in str(unknown_option(flag, ["--log"], "ndigo train")) or flag != "--lr"
 
 
 def test_a_long_list_of_options_stays_on_its_help_page():
     known = [f"--option-{i}" for i in range(40)]
-    told = str(unknown_option("--optoin-7", known, "ndigo train"))
-    assert told == "unknown option '--optoin-7'; nearest: --option-7; ndigo train --help-all lists all 40"
+    message = str(unknown_option("--optoin-7", known, "ndigo train"))
+    assert message == "unknown option '--optoin-7'; nearest: --option-7; ndigo train --help-all lists all 40"
 
 
 def test_a_short_option_that_does_not_exist_is_unknown_too():

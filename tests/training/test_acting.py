@@ -142,9 +142,9 @@ def test_a_repeated_action_has_probability_one_and_is_the_one_before_it(params):
 def test_actors_explore_by_the_settings_and_random_is_the_uniform_walker(params, reward):
     """From the probability of every action that a round stores: 3 actors x 3 windows."""
     config = dataclasses.replace(CONFIG, first_epsilon=1.0, last_epsilon=0.01, longest_stretch=4)
-    trainer = make_trainer(config, WORLD, make_reward(reward))
+    explore = jax.jit(make_trainer(config, WORLD, make_reward(reward)).collector.explore)
     mu_t = np.concatenate(
-        [np.asarray(jax.jit(trainer.collect)(jax.random.key(i), params).mu_t).reshape(3, -1) for i in range(8)], axis=1
+        [np.asarray(explore(jax.random.key(i), params, None)[0].mu_t).reshape(3, -1) for i in range(8)], axis=1
     )
     if reward == "random":
         np.testing.assert_allclose(mu_t, 1 / 3, rtol=1e-5)
@@ -163,7 +163,7 @@ def test_nothing_drawn_from_the_replay_crosses_an_episode():
         state, _ = trainer.run_rounds(state, CONFIG.rounds_per_chunk)
     rows = jax.tree.map(lambda x: x[0], state.rows)
     assert int(rows.num_added) == 90 > len(rows.windows.start)
-    window = trainer.sample(jax.random.key(5), rows)
+    window = trainer.replay.sample(jax.random.key(5), rows, CONFIG.batch)
     step, number, action = (np.asarray(x) for x in read_clock(window.o_t))
     np.testing.assert_array_equal(step, np.asarray(window.start) + np.arange(T + 1)[:, None])
     assert (number == number[:1]).all()
@@ -181,7 +181,7 @@ def test_a_round_learns_from_its_samples_one_after_the_other():
     rows = jax.tree.map(lambda x: x[0], after.rows)
     for key_both in jax.random.split(jax.random.split(key, 3)[2], 3):
         key_sample, key_update = jax.random.split(key_both)
-        window = trainer.sample(key_sample, rows)
+        window = trainer.replay.sample(key_sample, rows, CONFIG.batch)
         learner_state, _ = jax.jit(trainer.learner.update)(key_update, learner_state, window)
     for ours, theirs in zip(*map(jax.tree.leaves, (after.learner.params, learner_state.params)), strict=True):
         np.testing.assert_allclose(ours[0], theirs, atol=1e-6)

@@ -275,11 +275,11 @@ def test_every_reward_makes_finite_numbers_whose_channels_add_up(name):
     reward = make_reward(name)
     learner = make_learner(dataclasses.replace(CONFIG, likelihood="bernoulli"), tiny_world(), reward)
     state, window = jax.jit(learner.init)(jax.random.key(0)), batch(start=100)
-    total, (told, _) = jax.jit(learner.loss)(state.params, state.target, state.memory, window, jnp.int32(1))
+    total, (numbers, _) = jax.jit(learner.loss)(state.params, state.target, state.memory, window, jnp.int32(1))
     assert np.isfinite(total)
-    assert all(np.isfinite(x).all() for x in jax.tree.leaves(told))
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(numbers))
     if name != "icm":
-        assert float(told["reward_c"].sum()) == pytest.approx(float(told["reward"]), abs=1e-4)
+        assert float(numbers["reward_c"].sum()) == pytest.approx(float(numbers["reward"]), abs=1e-4)
 
 
 def test_reported_reward_is_the_mean_over_known_steps():
@@ -288,8 +288,8 @@ def test_reported_reward_is_the_mean_over_known_steps():
     state, window = jax.jit(learner.init)(jax.random.key(0)), batch(start=100)
     seen = state.params.model.look(window)
     r_t = make_reward("ndigo-2").pay(None, None, None, seen).r_t
-    _, (told, _) = jax.jit(learner.loss)(state.params, state.target, state.memory, window, jnp.int32(0))
-    assert float(told["reward"]) == pytest.approx(float(r_t[2:].mean()), abs=1e-5)
+    _, (numbers, _) = jax.jit(learner.loss)(state.params, state.target, state.memory, window, jnp.int32(0))
+    assert float(numbers["reward"]) == pytest.approx(float(r_t[2:].mean()), abs=1e-5)
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 4, 7])

@@ -27,8 +27,8 @@ from ndigo.fast import gru as fast_gru
 from ndigo.fast.prediction import predict as fast_predict
 from ndigo.fast.twins import FAST
 from ndigo.model import WorldModel, init_world_model, make_likelihood, predict
-from ndigo.networks import computed_by
 from ndigo.rewards import make_ndigo_sum, make_reward
+from ndigo.training.twins import computed_by
 from ndigo.types import Window
 
 T, K, D, GAMMA, LAMBDA = 12, 4, 5, 0.9, 0.95

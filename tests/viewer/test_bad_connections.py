@@ -105,8 +105,8 @@ def test_one_page_too_many_is_told_so_and_gets_the_next_free_place(company):
     with serving(company, most_sessions=2) as url, session(url) as first:
         with session(url) as second, session(url) as third:
             assert greeting(first)["type"] == greeting(second)["type"] == "hello"
-            told = "2 pages are open, and that is all; close one, then load this one again"
-            assert greeting(third) == {"type": "full", "message": told}
+            message = "2 pages are open, and that is all; close one, then load this one again"
+            assert greeting(third) == {"type": "full", "message": message}
             with pytest.raises(ConnectionClosed):
                 third.recv(PATIENCE)
         deadline, kind = time.monotonic() + PATIENCE, ""

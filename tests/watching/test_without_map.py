@@ -57,8 +57,8 @@ def test_the_pictures_tell_the_frames_bit_by_bit(episodes):
     for e, length in enumerate(episodes.lengths):
         for t in range(length + 1):
             lit = (episodes.seen[e, t, 0].max(axis=-1) > 60).astype(np.uint8)  # a bit that is 0 is nearly black
-            step, told, _, last = read_count(lit[None, None])
-            assert (int(step), int(told)) == (t, length)
+            step, total, _, last = read_count(lit[None, None])
+            assert (int(step), int(total)) == (t, length)
             assert int(last) == (0 if t == 0 else episodes.a[e, t - 1])
 
 

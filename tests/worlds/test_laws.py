@@ -60,9 +60,9 @@ def test_a_cell_holds_one_thing(name, seed, persistence):
 @some_draws
 def test_agent_moves_as_told_or_stays(name, seed, persistence):
     frames = scattered(world_named(name), seed, persistence)
-    told = np.array([(0, 0), (-1, 0), (1, 0), (0, 1), (0, -1)])[frames.actions]
+    asked = np.array([(0, 0), (-1, 0), (1, 0), (0, 1), (0, -1)])[frames.actions]
     done = np.diff(frames.truth.agent, axis=1)
-    assert ((done == told).all(axis=-1) | (done == 0).all(axis=-1)).all()
+    assert ((done == asked).all(axis=-1) | (done == 0).all(axis=-1)).all()
 
 
 @pytest.mark.parametrize("view", [1, 3, 5, 7, 9])

@@ -33,10 +33,13 @@ class Stretches(eqx.Module):
     is_repeat: Bool[Array, " S"]  # inside one, and not its first step
     a_t: Int[Array, " S"]  # what the actor does inside one
 
-    def chance(self, is_greedy: Bool[Array, " S"], epsilon: Float[Array, ""], num_actions: int) -> Float[Array, " S"]:
-        """mu(a_t), the chance that the actor had to do what it did; a stretch once begun leaves no choice."""
-        by_chance = epsilon / num_actions
-        return jnp.where(self.is_repeat, 1.0, jnp.where(is_greedy, 1 - epsilon + by_chance, by_chance))
+
+def chance(
+    is_repeat: Bool[Array, "..."], is_greedy: Bool[Array, "..."], epsilon: Float[Array, ""], num_actions: int
+) -> Float[Array, "..."]:
+    """mu(a_t), the chance that the actor had to do what it did; a stretch once begun leaves no choice."""
+    by_chance = epsilon / num_actions
+    return jnp.where(is_repeat, 1.0, jnp.where(is_greedy, 1 - epsilon + by_chance, by_chance))
 
 
 def draw_episode(

@@ -7,7 +7,7 @@ would hang over the end starts at S - T instead. Frames are stored as their kind
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -35,6 +35,11 @@ def time_first(frames: Any) -> Any:
     return jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), frames)
 
 
+def action_type(num_actions: int) -> Any:
+    """How actions are stored."""
+    return jnp.int8 if num_actions <= 127 else jnp.int32
+
+
 class Ring(eqx.Module):
     """The newest windows, each in a row of the arrays; `num_added` counts every window ever added."""
 
@@ -53,6 +58,9 @@ class Replay:
     add: Callable[[Ring, Any], Ring]
     pick: Callable[[Array, Ring, int], Any]
     open: Callable[[Any], Window]
+
+    def sample(self, key: Array, ring: Ring, num: int) -> Window:
+        return self.open(self.pick(key, ring, num))
 
 
 def make_replay(*, capacity: int, frame: Frame) -> Replay:
@@ -79,19 +87,10 @@ def make_replay(*, capacity: int, frame: Frame) -> Replay:
         return jax.lax.optimization_barrier(jax.tree.map(lambda x: x[chosen], ring.windows))
 
     def open_(picked: Any) -> Window:
-        return Window(
-            o_t=time_first(frame.unpack(picked.o_t)),
-            a_tm1=picked.a_tm1.T.astype(jnp.int32),
-            a_t=picked.a_t.T.astype(jnp.int32),
-            mu_t=picked.mu_t.T,
-            belief=picked.belief,
-            agent_state=picked.agent_state,
-            start=picked.start,
-            cells=jnp.swapaxes(picked.cells, 0, 1).astype(jnp.int32),
-            r_tc=None if picked.r_tc is None else jnp.swapaxes(picked.r_tc, 0, 1),
-            is_first=None if picked.is_first is None else picked.is_first.T,
-            discount_t=None if picked.discount_t is None else picked.discount_t.T,
-            task_t=None if picked.task_t is None else picked.task_t.T,
-        )
+        states = {name: getattr(picked, name) for name in ("belief", "agent_state", "start")}  # one per window
+        frames = replace(picked, o_t=frame.unpack(picked.o_t), **dict.fromkeys(states))
+        window = time_first(frames)
+        whole = {name: getattr(window, name).astype(jnp.int32) for name in ("a_tm1", "a_t", "cells")}
+        return replace(window, **states, **whole)
 
     return Replay(init=init, add=add, pick=pick, open=open_)

@@ -112,11 +112,14 @@ def _calls(
 ) -> dict[str, Callable[[], Any]]:
     """A collection, an update and the update's parts, each ready to be called."""
     keys = jax.random.split(jax.random.key(1), config.seeds)
-    sample = jax.jit(jax.vmap(trainer.sample))
+    sample = jax.jit(jax.vmap(lambda key, rows: trainer.replay.sample(key, rows, config.batch)))
     window = sample(keys, state.rows)
     params, memory = lower((state.learner.params, state.learner.memory), config.precision)
     seen = jax.jit(jax.vmap(lambda p, w: p.model.look(w)))(params, window)
     q_t = jax.jit(jax.vmap(lambda p, w: p.agent.unroll(w)))(params, window)
+
+    def collect(key, params):
+        return trainer.collector.explore(key, params, trainer.collector.start(key, params))[0]
 
     def encoder(p, w, seen, q):
         return p.model.core.encoder(w.o_t).astype(jnp.float32).sum()
@@ -135,7 +138,7 @@ def _calls(
         return retrace_targets(r_t=paid.r_t, v_tp1=v_t[1:], q_tp1=v_t[1:], c_tp1=v_t[1:], gamma=config.gamma)
 
     calls = {
-        "collection": _forward(trainer.collect, keys, state.learner.params, options=acting_options()),
+        "collection": _forward(collect, keys, state.learner.params, options=acting_options()),
         "update": _forward(trainer.learner.update, keys, state.learner, window),
         "sampling": lambda: sample(keys, state.rows),
         "encoder, gradient": _gradient(encoder, params, window, seen, q_t),

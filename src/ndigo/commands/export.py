@@ -10,7 +10,7 @@ import tyro
 
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError
-from ndigo.storage.episodes import Episodes, load_episodes, save_episodes, some_episodes
+from ndigo.storage.episodes import Recording, load_episodes, save_episodes, some_episodes
 from ndigo.terminal.options import Trust, within
 from ndigo.terminal.working import working
 from ndigo.watching.movies import film_of, find_ffmpeg, write_gif, write_video
@@ -114,7 +114,7 @@ def _check(args: Arguments) -> None:
         find_ffmpeg()
 
 
-def _recorded(args: Arguments) -> Episodes:
+def _recorded(args: Arguments) -> Recording:
     """The episodes asked for: read where they are recorded already, else played now."""
     if args.path.suffix == ".npz":
         episodes = load_episodes(args.path)

@@ -31,7 +31,7 @@ from ndigo.report.page import Section, figures_section, page, players_section, t
 from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
 from ndigo.report.whole import channel_table, whole_conclusion, whole_sheet, whole_table, with_whole
-from ndigo.storage.episodes import Episodes
+from ndigo.storage.episodes import Recording
 from ndigo.storage.run_folder import RunFolder, make_folder, write_whole
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust
@@ -243,7 +243,7 @@ def _write_page(
     """Tables and figures, and a player for each of the sources that can be watched."""
     from ndigo.viewer.page import fragment, shared_code  # with what it needs of the extra `viewer`
 
-    recorded: dict[str, list[Episodes]] = {}
+    recorded: dict[str, list[Recording]] = {}
     pictured = [(heading, agent, label) for heading, agents in sources.items() for agent, label in agents]
     with working("recording an episode of each agent", len(pictured)) as advance:
         for done, (heading, agent, label) in enumerate(pictured, 1):

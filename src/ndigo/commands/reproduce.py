@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 import signal
 import time
 from collections.abc import Sequence
@@ -12,26 +11,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import jax
 import tyro
 from rich import box
 from rich.table import Table
 
 from ndigo.api import Run, as_reward, create_run, open_run, resume
-from ndigo.config import Config, check_minutes, preset
+from ndigo.config import check_minutes
 from ndigo.errors import NdigoError
 from ndigo.paper import plan
 from ndigo.paper.experiments import Row, find_experiment
-from ndigo.paper.finish import finish
 from ndigo.paper.measured import compared, measured
-from ndigo.paper.plan import all_rows, departures, find_row, find_rows, listed, recipe, row_folders, ships_agent
+from ndigo.paper.plan import Job, all_rows, find_row, find_rows, job_of, recipe, ships_agent
+from ndigo.paper.reproduce import cost, finish, pace_of, steps_done
 from ndigo.paper.rows import RowFolder, load_row, ship_row
 from ndigo.paper.tables import compared_with_paper
 from ndigo.report.tables import line_of
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
 from ndigo.terminal.console import fitted, plain_console
-from ndigo.training.cost import disk_bytes, known_pace, time_round
+from ndigo.training.cost import time_round
 
 
 @dataclass(frozen=True)
@@ -64,19 +62,6 @@ class Arguments:
     """With --list: print it as JSON, and nothing else."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """One run to make."""
-
-    row: Row
-    config: Config
-    path: Path
-
-    @property
-    def is_trial(self) -> bool:
-        return bool(departures(self.row, dataclasses.asdict(self.config)))
-
-
 def run(args: Arguments) -> int:
     check_minutes(args.minutes)
     if args.reward is not None and args.experiment is None:
@@ -89,7 +74,7 @@ def run(args: Arguments) -> int:
     if args.json and not args.list:
         raise NdigoError("--json belongs to --list; a row's numbers are in its result.json")
     if args.list:
-        states = _states(args, shipped)
+        states = plan.states(args.rows, args.runs)
         if args.json:
             print(json.dumps({"rows": str(args.rows), "states": states}, indent=1))
         else:
@@ -102,7 +87,7 @@ def run(args: Arguments) -> int:
     for number, job in enumerate(jobs, 1):
         print(
             f"[{number}/{len(jobs)}] " if len(jobs) > 1 else "",
-            fitted(_cost(job, shipped, args.minutes is None)),
+            fitted(cost(job, *_pace(job, shipped, args.minutes is None))),
             sep="",
             flush=True,
         )
@@ -131,17 +116,8 @@ def _jobs(args: Arguments, shipped: dict[Row, RowFolder]) -> Sequence[Job]:
         named = None if args.experiment is None else find_experiment(args.experiment).name
         asked = [row for row in all_rows() if named in (None, row.experiment)]
         rows = [row for row in asked if row not in shipped]
-    return [_job(args, row) for row in rows]
-
-
-def _job(args: Arguments, row: Row) -> Job:
     changes = {name: getattr(args, name) for name in ("seeds", "learner_steps") if getattr(args, name) is not None}
-    base = recipe(row) if args.preset is None else preset(args.preset, world=row.experiment, reward=row.reward)
-    config = dataclasses.replace(base, **changes)
-    if not departures(row, dataclasses.asdict(config)):
-        return Job(row, config, args.runs / "rows" / row.name)
-    marks = [args.preset or plan.RECIPE, *(f"{name.replace('_', '-')}-{value}" for name, value in changes.items())]
-    return Job(row, config, args.runs / "trials" / "-".join([row.name, *marks]))
+    return [job_of(row, args.runs, args.preset, **changes) for row in rows]
 
 
 def _begun(job: Job) -> Run:
@@ -157,47 +133,11 @@ def _begun(job: Job) -> Run:
     return there
 
 
-def _cost(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> str:
-    """What the job takes, in words, before it begins."""
-    config, world = job.config, find_experiment(job.row.experiment).world
-    rounds = -(-config.learner_steps // config.updates_per_round)
-    begun = RunFolder(job.path).metrics() if job.path.exists() else []
-    done = begun[-1]["step"] if begun else 0
-    estimate = "nothing is left to train"
-    if done < config.learner_steps:
-        pace, source = _pace(job, shipped, may_time)
-        long = _duration((config.learner_steps - done) * pace) if pace else "unknown time"
-        estimate = f"{long} on {jax.devices()[0].device_kind} ({source})"
-    disk = disk_bytes(config, world, as_reward(config.reward))
-    where = next(path for path in (job.path, *job.path.absolute().parents) if path.exists())
-    free = shutil.disk_usage(where).free
-    text = [
-        f"{job.row.name}: {config.seeds} seeds, {config.learner_steps:,} learner steps, "
-        f"{rounds * config.actors * world.num_steps:,} world steps per seed, then {plan.EPISODES} greedy "
-        "episodes per seed",
-        f"  in {job.path}" + (f", from step {done:,} on" if done else ""),
-        f"  {estimate}",
-        f"  up to {disk / 1e9:,.2f} GB of disk while it runs ({free / 1e9:,.0f} GB free)",
-    ]
-    if job.is_trial:
-        text.append("  a trial, not the recipe: it never counts as a row")
-    elif jax.default_backend() == "cpu":
-        text.append("  JAX finds no GPU here, and the recipe is made for one; --preset cpu tries the command")
-    return "\n".join(text)
-
-
-def _duration(seconds: float) -> str:
-    return f"about {seconds / 60:,.1f} min" if seconds < 7200 else f"about {seconds / 3600:,.0f} hours"
-
-
 def _pace(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> tuple[float | None, str]:
-    """Seconds per learner step, and where that is from: this run, rows made on this device, or a timing now."""
-    results = {} if job.is_trial else {row: folder.result for row, folder in shipped.items()}
-    made = {
-        "as its experiment's shipped rows took": [r for x, r in results.items() if x.experiment == job.row.experiment],
-        "as the shipped rows took": list(results.values()),
-    }
-    if (known := known_pace(RunFolder(job.path), made)) is not None:
+    """Seconds per learner step, and where that is from: what is known, or a timing now."""
+    if steps_done(job) >= job.config.learner_steps:
+        return None, ""
+    if (known := pace_of(job, shipped)) is not None:
         return known
     if not may_time:
         return None, "no row was made on such a device; a timing would take of the minutes given"
@@ -236,28 +176,6 @@ def _close(job: Job, made: Run, rows: Path, shipped: dict[Row, RowFolder]) -> No
         print(f"kept as {there}; there was none to compare with")
 
 
-def _states(args: Arguments, shipped: dict[Row, RowFolder]) -> list[dict[str, Any]]:
-    """Every row of the plan: its state, its minutes so far, and the device that made it."""
-    there, states = row_folders(args.rows), []
-    for row in all_rows():
-        job = _job(dataclasses.replace(args, preset=None, seeds=None, learner_steps=None), row)
-        minutes, device, departs = None, "", ""
-        if row in shipped:
-            result = shipped[row].result
-            state = "done"
-            minutes, device = result["seconds"] / 60, result["device"]
-        elif lines := _lines_so_far(job):
-            state, minutes = f"begun: step {lines[-1]['step']:,}", lines[-1]["seconds"] / 60
-        elif row in there:
-            others = departures(row, there[row].settings["config"])
-            departs = listed(others)
-            state = f"not the recipe: {departs if len(others) < 3 else f'{len(others)} settings differ'}"
-        else:
-            state = "missing"
-        states.append({"row": row.name, "state": state, "minutes": minutes, "device": device, "departures": departs})
-    return states
-
-
 def _list(args: Arguments, states: Sequence[dict[str, Any]]) -> None:
     num_done = sum(state["state"] == "done" for state in states)
     config = recipe(all_rows()[0])
@@ -275,10 +193,3 @@ def _list(args: Arguments, states: Sequence[dict[str, Any]]) -> None:
         minutes = "" if state["minutes"] is None else f"{state['minutes']:.1f}"
         table.add_row(state["row"], state["state"], minutes, state["device"])
     plain_console().print(table)
-
-
-def _lines_so_far(job: Job) -> list[dict[str, Any]]:
-    """Of the recipe's run, if one was begun."""
-    folder = RunFolder(job.path)
-    is_recipe = job.path.exists() and not departures(job.row, folder.settings()["config"])
-    return folder.metrics() if is_recipe else []

@@ -22,7 +22,7 @@ from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage import checkpoint, milestones
 from ndigo.storage.agents import load_agent
-from ndigo.storage.episodes import Episodes, load_episodes
+from ndigo.storage.episodes import Recording, load_episodes
 from ndigo.storage.run_folder import RunFolder
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
@@ -85,7 +85,7 @@ def run(args: Arguments) -> None:
     serve(app, listener)
 
 
-def recorded_first(args: Arguments, agents: Sequence[Found]) -> list[Episodes]:
+def recorded_first(args: Arguments, agents: Sequence[Found]) -> list[Recording]:
     """Of agents whose worlds the host steps: no page can step those, so some episodes are recorded and played."""
     hosted = [found for found in agents if found.world.host is not None]
     if not hosted:

@@ -16,6 +16,24 @@ from jaxtyping import Array, Float, Int
 
 from ndigo.model import Predictor
 from ndigo.model.predictors import Unrolled
+from ndigo.networks import gru_step
+
+
+class Stepped(eqx.Module):
+    """A predictor that reads its actions one by one, in flight: its GRU's state, and the belief it may read."""
+
+    predictor: Unrolled
+
+    def launch(self, b_t: Float[Array, "... D"]) -> Any:
+        return (b_t, None) if self.predictor.from_belief is None else (jnp.zeros_like(b_t), b_t)
+
+    def advance(self, flying: Any, a_t: Int[Array, "..."]) -> Any:
+        h, b_t = flying
+        x = jnp.take(self.predictor.from_action, a_t, axis=0, mode="clip")
+        return gru_step(self.predictor.gru.weight, x, h), b_t
+
+    def logits(self, flying: Any) -> Float[Array, "... O"]:
+        return self.predictor.decode(*flying)
 
 
 class Recalled(eqx.Module):
@@ -40,9 +58,9 @@ class Recalled(eqx.Module):
         return jnp.take_along_axis(of_all, at[None, ..., None], axis=0)[0]
 
 
-def aviator(predictor: Predictor, K: int) -> Unrolled | Recalled:
-    """Who launches, advances and reads: the predictor itself where it reads its actions one by one."""
-    return predictor if isinstance(predictor, Unrolled) else Recalled(predictor, K)
+def aviator(predictor: Predictor, K: int) -> Stepped | Recalled:
+    """Who launches, advances and reads."""
+    return Stepped(predictor) if isinstance(predictor, Unrolled) else Recalled(predictor, K)
 
 
 def begin(predictor: Predictor, K: int, b_t: Float[Array, "N D"]) -> Any:

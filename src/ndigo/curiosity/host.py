@@ -25,9 +25,8 @@ from ndigo.curiosity.learning import Numbers
 from ndigo.curiosity.record import PureCuriosity, check_arguments, check_count, check_shape, make_curiosity
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames import Frame
-from ndigo.networks import computed_by
 from ndigo.rewards import IntrinsicReward, make_reward
-from ndigo.training.twins import PLAIN
+from ndigo.training.twins import PLAIN, computed_by
 
 Steps = tuple[np.ndarray, Any, np.ndarray, Any]  # a_t, o_tp1, is_first, o_last or None; [T, N] each
 

@@ -15,9 +15,8 @@ from jaxtyping import Array, Float, Int
 from ndigo.config import Config
 from ndigo.curiosity.paying import Params
 from ndigo.curiosity.streams import Streams
-from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
-from ndigo.training.learner import paid_numbers
+from ndigo.training.curious import paid_numbers, predict_and_pay
 from ndigo.types import Twins, Window
 
 
@@ -49,13 +48,7 @@ def make_update(config: Config, reward: IntrinsicReward, by: Twins, num_channels
     optimiser = make_optimiser(config)
 
     def loss(learned: Any, memory: Any, window: Window) -> tuple[Array, Any]:
-        exact = learned[1], memory, lax.stop_gradient(learned[0])
-        (model, own), remembered = lower((learned, memory), config.precision)
-        model_loss, seen = by.predict(model, window)
-        if reward.needs_float32 and config.precision != "float32":
-            paid = reward.pay_steps(*exact, exact[-1].look(window, reward.num_ahead))
-        else:
-            paid = reward.pay_steps(own, remembered, model, seen)
+        model_loss, seen, paid = predict_and_pay(config, reward, by, learned[0], learned[1], memory, window)
         numbers = {"model_loss": model_loss, **paid_numbers(seen, paid, num_channels)}
         return model_loss + paid.loss, lax.stop_gradient((Numbers(**numbers), paid))
 

@@ -33,10 +33,10 @@ from ndigo.curiosity.learning import Numbers, State
 from ndigo.curiosity.paying import Params, Pay, Step
 from ndigo.errors import NdigoError
 from ndigo.frames import Frame, empty
-from ndigo.model import init_world_model
-from ndigo.networks import computed_by, lower
+from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward, make_reward
-from ndigo.training.twins import twins
+from ndigo.training.curious import init_model
+from ndigo.training.twins import computed_by, twins
 
 # One model on two cores beside somebody's agent: the `cpu` preset's, with windows as short as many rollouts are.
 DEFAULT = preset("cpu", window=32, batch=16, updates_per_round=16, replay_steps=100_000, model_rate=1e-3)
@@ -117,18 +117,7 @@ def make_weights(
 
     def init_params(key: Array) -> Params:
         key_model, key_reward = jax.random.split(key)
-        model = init_world_model(
-            key_model,
-            frame=frame,
-            num_actions=num_actions,
-            likelihood=frame.likelihood(config.likelihood),
-            predictor=None if reward.trains_belief else config.predictor,
-            num_ahead=max(config.num_ahead, reward.num_ahead),
-            num_features=config.num_features,
-            num_filters=config.num_filters,
-            belief_size=config.belief_size,
-            num_hidden=config.predictor_hidden,
-        )
+        model = init_model(key_model, config, reward, frame, num_actions)
         params = Params(model=model, reward=reward.init(key_reward, model), memory=reward.remember(model))
         return computed_by(twins(config), params)
 

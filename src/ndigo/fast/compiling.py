@@ -20,19 +20,18 @@ def compiled(
     function: Callable[..., Any],
     name: str,
     made_from: tuple[Config, World] | None,
-    like: Callable[..., Any] | None,
     donate: int | None = None,
 ) -> Callable[..., Any]:
     """`jit` of a function, not traced if an earlier command has traced it; for one kind of arguments.
 
-    What has no structure to be `like` runs once, and is compiled in a hurry. What is made from more than can be told
-    (None) is traced.
+    What begins a run is called once, and is compiled in a hurry. What is made from more than can be told (None) is
+    traced.
     """
-    if like is None:
+    if name == "init":
         return jax.jit(function, compiler_options=quick_options())
     options = acting_options() if name == "act" else learning_options()
     settings = None if made_from is None else settings_of(*made_from)
-    return kept(name, function, settings, like, donate=donate, compiler_options=options)
+    return kept(name, function, settings, donate=donate, compiler_options=options)
 
 
 def acting_options() -> Options | None:

@@ -1,4 +1,4 @@
-"""The twin of `networks.encode`: convolutions of a small view as dense layers.
+"""The twin of `frames.cnn.encode`: convolutions of a small view as dense layers.
 
 A small view is multiplied, flat, with the kernel spread over all positions: V*V / 9 times the arithmetic of patches,
 but a quarter of the bytes, and bytes bind. A large view is cut into patches, as in the plain one.
@@ -14,15 +14,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Shaped
 
-from ndigo import networks
-from ndigo.networks import Convolution, Encoder, Tree
+from ndigo.frames import cnn
+from ndigo.frames.cnn import Convolution, Encoder
+from ndigo.networks import Tree
 
 SMALL_VIEW = 7  # up to so many rows and columns a convolution is one dense product
 
 
 def encode(encoder: Encoder, o_t: Shaped[Array, "... H W C"]) -> Float[Array, "... Z"]:
     """z_t = CNN(o_t)."""
-    return dense(encoder)(o_t) if is_small(encoder) else networks.encode(encoder, o_t)
+    return dense(encoder)(o_t) if is_small(encoder) else cnn.encode(encoder, o_t)
 
 
 def is_small(encoder: Encoder) -> bool:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, UInt8
 
-from ndigo.agent import QNetwork, draw_episode
+from ndigo.agent import QNetwork, action_type, chance, draw_episode
 from ndigo.evaluation.true_cells import object_cells
 from ndigo.fast.encoder import for_a_loop
 from ndigo.fast.pallas import on_gpu
@@ -40,7 +40,6 @@ def play(
     S, A = world.num_steps, world.num_actions
     # Drawn before the loop: inside it each draw would be a kernel of its own.
     key_reset, keys, stretches = draw_episode(key, epsilon, S, A, longest_stretch)
-    small = jnp.int8 if A <= 127 else jnp.int32
     turn = min(STEPS_A_TURN, every) if on_gpu() else 1
     # Bits are packed after the loop, all at once; another frame need not be one array, nor of whole numbers.
     is_bits, pack = isinstance(world.frame, Bits), world.frame.pack
@@ -48,7 +47,7 @@ def play(
     def record(state, a_tm1, was_greedy):
         """A frame and how the agent came to it."""
         o_t = world.observe(state)
-        return o_t if is_bits else pack(o_t), object_cells(world, state), a_tm1.astype(small), was_greedy
+        return o_t if is_bits else pack(o_t), object_cells(world, state), a_tm1.astype(action_type(A)), was_greedy
 
     def body(carry, step):
         *seen, h_tm1 = carry
@@ -76,7 +75,7 @@ def play(
         a_tm1=a_tm1,
         cells=cells,
         a_t=a_tm1[1:],
-        mu_t=stretches.chance(was_greedy[1:] == 1, epsilon, A),
+        mu_t=chance(stretches.is_repeat, was_greedy[1:] == 1, epsilon, A),
         agent_state=agent_state,
     )
 

@@ -28,6 +28,7 @@ import ndigo
 from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.fast.compile_cache import by_source
+from ndigo.fast.outline import outline, tree_of
 from ndigo.storage.run_folder import make_folder, write_whole
 from ndigo.worlds import World
 
@@ -48,15 +49,14 @@ def kept(
     name: str,
     function: Callable[..., Any],
     settings: str | None,
-    like: Callable[..., Any],
     *,
     donate: int | None = None,
     compiler_options: dict[str, Any] | None = None,
 ) -> Callable[..., Any]:
     """`jit` of a function, not traced if an earlier command has traced it; for one kind of arguments.
 
-    The name tells it from others of the same `settings`, which say all that it closes over (`made_from`); `like(*args)`
-    is any tree of the result's structure; `donate` is the argument that may be overwritten.
+    The name tells it from others of the same `settings`, which say all that it closes over (`made_from`); `donate` is
+    the argument that may be overwritten.
     """
     plain = jax.jit(function, donate_argnums=() if donate is None else (donate,), compiler_options=compiler_options)
     folder = by_source()
@@ -72,23 +72,33 @@ def kept(
         first = 0 if donate is None else sum(sizes[:donate])
         donated = () if donate is None else range(first, first + sizes[donate])
 
-        def compiled(text: export.Exported) -> Callable[..., Any]:
+        def compiled(text: export.Exported, shape: Any) -> Callable[..., Any]:
             # Compiled here, for arrays wherever they are: a call's results are bound to their device and its first
             # arguments are not, for which `jit` would compile once more.
             run = jax.jit(text.call, donate_argnums=tuple(donated), compiler_options=compiler_options)
             run = run.lower(*leaves).compile()
-            return lambda *args: jax.tree.unflatten(jax.tree.structure(like(*args)), run(*jax.tree.leaves(args)))
+            result = jax.tree.structure(tree_of(shape, args))
+            return lambda *args: jax.tree.unflatten(result, run(*jax.tree.leaves(args)))
 
-        if (text := _load(path)) is not None:
+        if (found := _load(path)) is not None:
             with contextlib.suppress(Exception):  # no program of ours, whatever its digest says: made anew
-                return compiled(text)
-        flat = jax.jit(lambda *leaves: jax.tree.leaves(function(*jax.tree.unflatten(structure, leaves))))
+                return compiled(*found)
+        shape: Any = None
+
+        def flat(*leaves: Any) -> list[Any]:
+            nonlocal shape
+            result = function(*jax.tree.unflatten(structure, leaves))
+            shape = outline(result, args)
+            if jax.tree.structure(tree_of(shape, args)) != jax.tree.structure(result):
+                raise TypeError(f"{name} returns what has no outline")
+            return jax.tree.leaves(result)
+
         try:
-            text = export.export(flat, disabled_checks=KERNELS)(*leaves)
-        except Exception:  # what JAX cannot export it may still run; and a mistake in it shows itself there
+            text = export.export(jax.jit(flat), disabled_checks=KERNELS)(*leaves)
+        except Exception:  # what cannot be kept may still be run; and a mistake in it shows itself there
             return plain
-        _save(path, text)
-        return compiled(text)
+        _save(path, text, shape)
+        return compiled(text, shape)
 
     def call(*args: Any) -> Any:
         nonlocal program
@@ -119,21 +129,25 @@ def _bound(path: Path, data: bytes) -> bytes:
     return _digest(path.name.encode() + b"\n" + data).encode()
 
 
-def _load(path: Path) -> export.Exported | None:
+def _load(path: Path) -> tuple[export.Exported, Any] | None:
+    """A program and the outline of its result."""
     try:
         digest, _, data = path.read_bytes().partition(b"\n")
         # JAX reads a program's text only when it compiles it: a damaged one would be found out too late.
-        return export.deserialize(bytearray(data)) if digest == _bound(path, data) else None
+        if digest != _bound(path, data):
+            return None
+        shape, _, text = data.partition(b"\n")
+        return export.deserialize(bytearray(text)), json.loads(shape)
     except Exception:  # a file that is no program can fail anywhere in JAX's reader
         return None
 
 
-def _save(path: Path, text: export.Exported) -> None:
+def _save(path: Path, text: export.Exported, shape: Any) -> None:
     """Keeps it if there is room; a run does not fail for it."""
     with contextlib.suppress(OSError, NdigoError):
         make_folder(path.parent)
         own = path.with_name(f"{path.name}-{os.getpid()}")  # others may be writing the same one
-        data = bytes(text.serialize())
+        data = json.dumps(shape).encode() + b"\n" + bytes(text.serialize())
         write_whole(own, _bound(path, data) + b"\n" + data)
         own.replace(path)
         ours = [p for p in path.parent.iterdir() if re.fullmatch(r"[0-9a-f]{64}(-[0-9]+)?", p.name)]

@@ -24,8 +24,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.frames.cnn import Encoder, init_encoder
 from ndigo.frames.frame import Channel, Frame, require_counts, require_names, require_sequence, shape_of
-from ndigo.networks import Encoder, init_encoder
 
 READINGS = ("categorical", "mixture", "bernoulli")
 NUM_MIXED = 4  # pictures of a mixture

@@ -24,8 +24,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError
+from ndigo.frames.cnn import Encoder, init_encoder
 from ndigo.frames.frame import Channel, only_categorical, require_counts, require_names, require_sequence
-from ndigo.networks import Encoder, init_encoder
 
 MOST_CLASSES = 4096  # of a cell: with more, the output layer alone would fill a device
 MOST_CODES = 2**31 - 1

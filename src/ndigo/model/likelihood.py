@@ -7,18 +7,13 @@ is a function of the frame that returns a `Likelihood`, and a line in `LIKELIHOO
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from operator import methodcaller
 
 from ndigo.errors import unknown_name
 from ndigo.frames import Frame, Likelihood
 
-
-def reading(name: str, frame: Frame) -> Likelihood:
-    return frame.likelihood(name)
-
-
 LIKELIHOODS: dict[str, Callable[[Frame], Likelihood]] = {
-    name: partial(reading, name) for name in ("categorical", "mixture", "bernoulli")
+    name: methodcaller("likelihood", name) for name in ("categorical", "mixture", "bernoulli")
 }
 
 

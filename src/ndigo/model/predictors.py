@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ndigo.errors import unknown_name
-from ndigo.networks import GRU, MLP, RELU_GAIN, Linear, gru_step, init_gru
+from ndigo.networks import GRU, MLP, RELU_GAIN, Linear, init_gru
 
 Read = Callable[[Float[Array, "... O"], Any], Any]  # logits, what to compare them with
 
@@ -42,21 +42,10 @@ class Unrolled(eqx.Module):
     def ahead(self, b_t, a_kt, read, targets_kt):
         one_hot = jax.nn.one_hot(a_kt, self.from_action.shape[0], dtype=self.from_action.dtype)
         h_0 = b_t if self.from_belief is None else jnp.zeros_like(b_t)
-        hidden = self.decoder.hidden(self.gru.unroll(one_hot @ self.from_action, h_0))
-        if self.from_belief is not None:
-            hidden = hidden + self.from_belief(b_t)
-        return read(self.decoder.output.in_float32(jax.nn.relu(hidden)), targets_kt)
+        return read(self.decode(self.gru.unroll(one_hot @ self.from_action, h_0), b_t), targets_kt)
 
-    def launch(self, b_t: Float[Array, "... D"]) -> Any:
-        """One prediction in flight, before its first action; `advance` by each action, `logits` after any number."""
-        return (b_t, None) if self.from_belief is None else (jnp.zeros_like(b_t), b_t)
-
-    def advance(self, flying: Any, a_t: Int[Array, "..."]) -> Any:
-        h, b_t = flying
-        return gru_step(self.gru.weight, jnp.take(self.from_action, a_t, axis=0, mode="clip"), h), b_t
-
-    def logits(self, flying: Any) -> Float[Array, "... O"]:
-        h, b_t = flying
+    def decode(self, h: Float[Array, "... D"], b_t: Float[Array, "... D"]) -> Float[Array, "... O"]:
+        """The logits, of the belief and the GRU's state after any number of actions."""
         hidden = self.decoder.hidden(h)
         if self.from_belief is not None:
             hidden = hidden + self.from_belief(b_t)

@@ -74,13 +74,8 @@ def init_world_model(
     num_filters: int = NUM_FILTERS,
 ) -> WorldModel:
     key_core, key_predictor = jax.random.split(key)
-    sizes = {
-        "D": belief_size,
-        "A": num_actions,
-        "K": num_ahead,
-        "num_hidden": num_hidden,
-        "num_outputs": likelihood.num_outputs,
-    }
+    sizes = {"D": belief_size, "A": num_actions, "K": num_ahead, "num_hidden": num_hidden}
+    sizes["num_outputs"] = likelihood.num_outputs
     return WorldModel(
         core=Core(key_core, frame, num_actions, num_features, belief_size, num_filters),
         predictor=None if predictor is None else init_predictor(predictor, key_predictor, **sizes),

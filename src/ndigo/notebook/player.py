@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ndigo.agents.agent import Agent
 from ndigo.errors import NdigoError
-from ndigo.storage.episodes import Episodes
+from ndigo.storage.episodes import Recording
 from ndigo.viewer.page import export_html, single_page
 from ndigo.watching.recording import record_numbered
 
@@ -18,7 +18,7 @@ MAP_HEIGHT, HEIGHT = 860, 560  # pixels of the frame, of a world with and withou
 class Player:
     """Recorded episodes that play in a cell. `player.episodes` are the arrays, `player.save(path)` writes the page."""
 
-    def __init__(self, episodes: Episodes, height: int | None = None):
+    def __init__(self, episodes: Recording, height: int | None = None):
         self.episodes = episodes
         self.height = height or (MAP_HEIGHT if episodes.has_map else HEIGHT)
 

@@ -1,4 +1,4 @@
-"""The reproduction as data: its rows, the order they are made in, the one recipe of all, and which are there.
+"""The reproduction as data: its rows, the order they are made in, the one recipe of all, and how far each one is.
 
 A row is one reward in one experiment, trained by the recipe: the preset `gpu` with nothing changed but the world
 and the reward. So all rows have the same seeds, learner steps and world steps, and no agent is tuned alone.
@@ -7,6 +7,7 @@ and the reward. So all rows have the same seeds, learner steps and world steps, 
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ndigo.errors import unknown_name
 from ndigo.paper.experiments import EXPERIMENTS, Experiment, Row, find_experiment
 from ndigo.paper.measured import Measured, measured
 from ndigo.paper.rows import RowFolder, is_row, load_row
+from ndigo.storage.run_folder import RunFolder
 
 RECIPE = "gpu"
 EPISODES = 100  # greedy episodes per seed of the final evaluation
@@ -82,3 +84,53 @@ def find_rows(root: Path) -> dict[Row, RowFolder]:
 
 def load_rows(root: Path) -> dict[Row, Measured]:
     return {row: measured(row, folder) for row, folder in find_rows(root).items()}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to make."""
+
+    row: Row
+    config: Config
+    path: Path
+
+    @property
+    def is_trial(self) -> bool:
+        """Not by the recipe: it never counts as a row."""
+        return bool(departures(self.row, dataclasses.asdict(self.config)))
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The metrics of what has been trained."""
+        return RunFolder(self.path).metrics() if self.path.exists() else []
+
+
+def job_of(row: Row, runs: Path, other_preset: str | None = None, **changes: int) -> Job:
+    """A row's run, in its place under `runs`; by another preset, or with changes to the recipe, a trial's."""
+    base = recipe(row) if other_preset is None else preset(other_preset, world=row.experiment, reward=row.reward)
+    job = Job(row, dataclasses.replace(base, **changes), runs / "rows" / row.name)
+    if not job.is_trial:
+        return job
+    marks = [other_preset or RECIPE, *(f"{name.replace('_', '-')}-{value}" for name, value in changes.items())]
+    return dataclasses.replace(job, path=runs / "trials" / "-".join([row.name, *marks]))
+
+
+def states(rows: Path, runs: Path) -> list[dict[str, Any]]:
+    """Every row of the plan: its state, its minutes so far, and the device that made it."""
+    there = row_folders(rows)
+    return [{"row": row.name} | state_of(job_of(row, runs), there.get(row)) for row in all_rows()]
+
+
+def state_of(job: Job, folder: RowFolder | None) -> dict[str, Any]:
+    """How far one row is, given its folder if there is one."""
+    state = {"state": "missing", "minutes": None, "device": "", "departures": ""}
+    others = {} if folder is None else departures(job.row, folder.settings["config"])
+    if folder is not None and not others:
+        done = folder.result
+        return state | {"state": "done", "minutes": done["seconds"] / 60, "device": done["device"]}
+    is_begun = job.path.exists() and not departures(job.row, RunFolder(job.path).settings()["config"])
+    if is_begun and (lines := job.lines()):
+        return state | {"state": f"begun: step {lines[-1]['step']:,}", "minutes": lines[-1]["seconds"] / 60}
+    if not others:
+        return state
+    shown = listed(others) if len(others) < 3 else f"{len(others)} settings differ"
+    return state | {"state": f"not the recipe: {shown}", "departures": listed(others)}

@@ -1,6 +1,6 @@
 """Files of recorded episodes (`episodes.npz`), and the form in which a page receives one episode.
 
-A file is NumPy's compressed zip of the fields of `Episodes`, with `meta` as JSON text; it holds no pickles, and
+A file is NumPy's compressed zip of the fields of `Recording`, with `meta` as JSON text; it holds no pickles, and
 every array in it is checked by the zip's own checksum. docs/files.md lists the fields.
 """
 
@@ -59,7 +59,7 @@ EXTRAS: dict[str, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Episodes:
+class Recording:
     """E recorded episodes of one agent in one world, in NumPy: what a file of episodes holds.
 
     T = num_steps + 1 frames, o_0 .. o_{num_steps}; R x W cells; K steps ahead. `meta` is plain JSON: label, world,
@@ -97,7 +97,7 @@ class Episodes:
         return self.walls.size > 0
 
 
-def save_episodes(path: Path, episodes: Episodes) -> None:
+def save_episodes(path: Path, episodes: Recording) -> None:
     """Writes the file whole, or leaves what was there."""
     data = io.BytesIO()
     arrays = {name: getattr(episodes, name) for name in present(episodes)}
@@ -108,7 +108,7 @@ def save_episodes(path: Path, episodes: Episodes) -> None:
     write_whole(path, data.getvalue())
 
 
-def load_episodes(path: Path) -> Episodes:
+def load_episodes(path: Path) -> Recording:
     """The episodes of a file; what is no such file, or not whole, is one line."""
     try:
         data = path.read_bytes()
@@ -117,7 +117,7 @@ def load_episodes(path: Path) -> Episodes:
     return read_episodes(data, str(path))
 
 
-def read_episodes(data: bytes, source: str) -> Episodes:
+def read_episodes(data: bytes, source: str) -> Recording:
     """The episodes in a file's bytes; `source` names it in errors.
 
     Every size is checked before memory is taken for it: a small file can claim, or unpack to, any size.
@@ -146,18 +146,18 @@ def read_episodes(data: bytes, source: str) -> Episodes:
         raise
     except UNREADABLE:
         raise NdigoError(f"{source} is damaged") from None
-    episodes = Episodes(meta=meta, **arrays)
+    episodes = Recording(meta=meta, **arrays)
     if episodes.lengths is not None and not ((episodes.lengths > 0) & (episodes.lengths <= meta["num_steps"])).all():
         raise NdigoError(f"{source} is damaged: an episode is longer than its {meta['num_steps']} steps, or empty")
     return episodes
 
 
-def present(episodes: Episodes) -> list[str]:
+def present(episodes: Recording) -> list[str]:
     """The names of the arrays that are there."""
     return [*ARRAYS, *(name for name in EXTRAS if getattr(episodes, name) is not None)]
 
 
-def some_episodes(episodes: Episodes, first: int, count: int) -> Episodes:
+def some_episodes(episodes: Recording, first: int, count: int) -> Recording:
     """At most `count` of the episodes, from the index `first` on."""
     names = [name for name in present(episodes) if name != "walls"]
     arrays = {name: getattr(episodes, name)[first : first + count] for name in names}
@@ -167,7 +167,7 @@ def some_episodes(episodes: Episodes, first: int, count: int) -> Episodes:
     return replace(episodes, meta=meta, **arrays)
 
 
-def to_json(episodes: Episodes, index: int) -> dict[str, Any]:
+def to_json(episodes: Recording, index: int) -> dict[str, Any]:
     """One episode as plain JSON: arrays as base64 of their little-endian bytes, beliefs as 255 sqrt(p)."""
     steps = episodes.length(index)
     names = [name for name in present(episodes) if name not in ("walls", "keys", "lengths")]

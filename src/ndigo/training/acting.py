@@ -7,8 +7,6 @@ the policy runs step by step.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,19 +15,18 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from ndigo.agent import QNetwork, actor_epsilons, draw_episode, time_first, window_starts
+from ndigo.agent import action_type, chance, draw_episode, time_first, window_starts
 from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.devices.parts import ALONE, Parts
 from ndigo.evaluation.measure import Measured, measure
-from ndigo.evaluation.streams import measure_streams
 from ndigo.evaluation.true_cells import object_cells
 from ndigo.frames import Frame
-from ndigo.model import WorldModel
-from ndigo.networks import Core
+from ndigo.networks import Core, lower
 from ndigo.rewards import IntrinsicReward
+from ndigo.training.collector import Collector, exploring
 from ndigo.training.streams import make_streams
-from ndigo.training.streams.hosted import Hosted, make_hosted
+from ndigo.training.streams.hosted import make_hosted
 from ndigo.types import Episode, Twins, Window
 from ndigo.worlds import World
 
@@ -65,13 +62,13 @@ def play(
     *frames, h_tm1 = seen
     end = (world.frame.pack(world.observe(last)), object_cells(world, last), a_last)
     o_t, cells, a_tm1 = (jnp.concatenate([x_t, x[None]]) for x_t, x in zip(frames, end, strict=True))
-    a_tm1 = a_tm1.astype(jnp.int8 if A <= 127 else jnp.int32)  # how the replay stores actions
+    a_tm1 = a_tm1.astype(action_type(A))
     return Episode(
         o_t=o_t,
         a_tm1=a_tm1,
         cells=cells,
         a_t=a_tm1[1:],
-        mu_t=stretches.chance(is_greedy, epsilon, A),
+        mu_t=chance(stretches.is_repeat, is_greedy, epsilon, A),
         agent_state=h_tm1[::every],
     )
 
@@ -106,84 +103,44 @@ def cut_windows(
     )
 
 
-@dataclass(frozen=True)
-class Actors:
-    """The episodes of one seed, in the precision of the networks they are given."""
-
-    explore: Callable[[Array, QNetwork, WorldModel], Window]  # key, policy, model -> a round's windows, packed
-    be_greedy: Callable[[Array, QNetwork, WorldModel], tuple[Episode, Array]]  # -> episodes [E, ...], their beliefs
-    windows_per_round: int
-
-
-def make_actors(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Actors:
+def make_episodes(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Collector:
     """One exploring episode for each of a round's actors, or the greedy ones of an evaluation."""
     starts = window_starts(world.num_steps, config.window)
     every = math.gcd(world.num_steps, *starts)  # the Q-network's state is kept where a window can start
     pay_episode = None if reward.on_episode is None else reward.on_episode(world)
-    # Random's actors are the paper's uniform walker, at every step and in evaluation too.
-    epsilons = actor_epsilons(config.actors, config.first_epsilon, config.last_epsilon)
-    epsilons, longest = (jnp.ones_like(epsilons), 1) if reward.acts_at_random else (epsilons, config.longest_stretch)
-    greedy = jnp.full(config.evaluation_episodes, float(reward.acts_at_random))
+    epsilons, longest, greedy = exploring(config, reward)
 
-    def run(keys: Array, policy: QNetwork, model: WorldModel, epsilons: Float[Array, " E"]) -> tuple[Episode, Array]:
-        acting = by.joined(policy)
-        episodes = jax.vmap(lambda key, epsilon: by.play(world, acting, key, epsilon, every, longest))(keys, epsilons)
-        return episodes, beliefs(model.core, episodes, world.frame)
+    def run(params: Params, keys: Array, epsilons: Float[Array, " E"]) -> tuple[Episode, Array]:
+        policy = by.joined(params.agent)
+        episodes = jax.vmap(lambda key, epsilon: by.play(world, policy, key, epsilon, every, longest))(keys, epsilons)
+        return episodes, beliefs(params.model.core, episodes, world.frame)
 
-    def explore(key: Array, policy: QNetwork, model: WorldModel) -> Window:
-        keys = jax.random.split(key, config.actors)
-        episodes, b_t = run(parts.own(keys), policy, model, parts.own(epsilons))
+    def explore(key: Array, params: Params, _: None) -> tuple[Window, None]:
+        params, keys = lower(params, config.precision), jax.random.split(key, config.actors)
+        episodes, b_t = run(params, parts.own(keys), parts.own(epsilons))
         r_tc = None  # but for a reward that takes whole episodes
         if pay_episode is not None:
             frames = world.frame.unpack(episodes.o_t)
-            r_tc = jax.vmap(partial(pay_episode, model))(episodes.a_t.astype(jnp.int32), frames)
+            r_tc = jax.vmap(partial(pay_episode, params.model))(episodes.a_t.astype(jnp.int32), frames)
         cut = jax.vmap(lambda episode, b_t, r_tc: cut_windows(episode, b_t, config.window, r_tc))
-        return jax.tree.map(lambda x: lax.collapse(x, 0, 2), cut(episodes, b_t, r_tc))
+        return jax.tree.map(lambda x: lax.collapse(x, 0, 2), cut(episodes, b_t, r_tc)), None
 
-    return Actors(
+    def measure_greedy(params: Params, key: Array) -> Measured:
+        params, keys = lower(params, config.precision), jax.random.split(key, config.evaluation_episodes)
+        return measure(world, params.probe, *run(params, keys, jnp.full(len(keys), greedy)))
+
+    return Collector(
+        start=lambda key, params: None,
         explore=explore,
-        be_greedy=lambda key, policy, model: run(jax.random.split(key, len(greedy)), policy, model, greedy),
+        measure=measure_greedy,
         windows_per_round=config.actors // parts.num * len(starts),
+        steps=world.num_steps,
     )
-
-
-@dataclass(frozen=True)
-class Collector:
-    """How one seed's actors fill the replay and are measured, in the precision of the networks they are given."""
-
-    start: Callable[[Array, Params], Any]  # key, params -> the actors before their first round; None: each is new
-    explore: Callable[[Array, Params, Any], tuple[Window, Any]]  # key, params, actors -> a round's windows, actors
-    measure: Callable[[Params, Array], Measured]  # params, key -> greedy episodes
-    windows_per_round: int  # of this part of the seed
-    steps: int  # of each actor in a round
-    hosted: Hosted | None = None  # where processes of the host step the world
 
 
 def make_collector(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Collector:
     """Whole episodes where all have one length, else streams that go on from round to round."""
     if world.host is not None:
-        hosted = make_hosted(config, world, reward, by)
-        num = hosted.windows_per_round
-        steps = num // config.actors * config.window
-        return Collector(hosted.start, hosted.explore, hosted.measure, num, steps, hosted)
-    if world.ends is None:
-        actors = make_actors(config, world, reward, by, parts)
-        return Collector(
-            start=lambda key, params: None,
-            explore=lambda key, params, _: (actors.explore(key, params.agent, params.model), None),
-            measure=lambda params, key: measure(
-                world, params.probe, *actors.be_greedy(key, params.agent, params.model)
-            ),
-            windows_per_round=actors.windows_per_round,
-            steps=world.num_steps,
-        )
-    streams = make_streams(config, world, reward, by, parts)
-    return Collector(
-        start=lambda key, params: streams.start(key, params.agent, params.model.core),
-        explore=lambda key, params, crowd: streams.explore(key, params.agent, params.model.core, crowd),
-        measure=lambda params, key: measure_streams(
-            world, reward, params, *streams.be_greedy(key, params.agent, params.model.core)
-        ),
-        windows_per_round=streams.windows_per_round,
-        steps=streams.windows_per_round * parts.num // config.actors * config.window,
-    )
+        return make_hosted(config, world, reward, by)
+    make = make_episodes if world.ends is None else make_streams
+    return make(config, world, reward, by, parts)

@@ -28,11 +28,12 @@ from ndigo.agent import QNetwork, q_loss
 from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.devices.parts import ALONE, Parts
-from ndigo.model import Probe, discovery_loss, init_world_model, make_likelihood
-from ndigo.networks import computed_by, lower
+from ndigo.model import Probe, discovery_loss
+from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward, earned, mean_over_steps
-from ndigo.training.twins import twins
-from ndigo.types import Paid, Seen, Window
+from ndigo.training.curious import init_model, paid_numbers, predict_and_pay
+from ndigo.training.twins import computed_by, twins
+from ndigo.types import Paid, Window
 from ndigo.worlds import World
 
 
@@ -113,24 +114,19 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward, parts: P
         )
 
     def loss(params: Params, target: QNetwork, memory: Any, window: Window, offset: Int[Array, ""]):
-        exact = params.reward, memory, lax.stop_gradient(params.model)
-        params, target, memory = lower((params, target, memory), config.precision)
-        model_loss, seen = by.predict(params.model, window)
-        if reward.needs_float32 and config.precision != "float32":
-            paid = reward.pay_steps(*exact, exact[-1].look(window, reward.num_ahead))
-        else:
-            paid = reward.pay_steps(params.reward, memory, params.model, seen)
+        model_loss, seen, paid = predict_and_pay(config, reward, by, params.model, params.reward, memory, window)
+        agent, probe, target = lower((params.agent, params.probe, target), config.precision)
         agent_loss = jnp.float32(0.0)
         if not reward.acts_at_random:
             # Behind the barrier they are other frames: XLA would join the products of both networks' first layers
             # with them, and on the way back copy both gradients into one array for it.
             frames = eqx.tree_at(lambda w: w.o_t, window, lax.optimization_barrier(window.o_t))
             r_t, is_known = earned(config, paid, window)
-            agent_loss = q_loss(params.agent, target, frames, r_t, is_known, gamma=config.gamma, lambda_=config.lambda_)
+            agent_loss = q_loss(agent, target, frames, r_t, is_known, gamma=config.gamma, lambda_=config.lambda_)
         probe_loss = jnp.zeros(0)
-        if params.probe is not None:
+        if probe is not None:
             b_t, cells = (strided(config.probe_stride, offset, x_t) for x_t in (seen.b_t, window.cells))
-            probe_loss = discovery_loss(params.probe, b_t, cells).mean(axis=tuple(range(cells.ndim - 1)))
+            probe_loss = discovery_loss(probe, b_t, cells).mean(axis=tuple(range(cells.ndim - 1)))
         numbers = {
             "model_loss": model_loss,
             "agent_loss": agent_loss,
@@ -173,43 +169,28 @@ def averaged(config: Config, policy: QNetwork, newest: QNetwork, step: Int[Array
     return jax.tree.map(lambda mean, new: mean + (new - mean) * rate, policy, newest)
 
 
-def has_probe(world: World) -> bool:
-    """Whether there is a truth to learn to read off the belief."""
-    return world.truth is not None and world.map_shape is not None and len(world.objects) > 0
-
-
 def init_params(key: Array, config: Config, world: World, reward: IntrinsicReward) -> Params:
     keys = jax.random.split(key, 4)
-    sizes: Any = {
-        "frame": world.frame,
-        "num_actions": world.num_actions,
-        "num_features": config.num_features,
-        "num_filters": config.num_filters,
-    }
-    model = init_world_model(
-        keys[0],
-        **sizes,
-        likelihood=make_likelihood(config.likelihood, world.frame),
-        predictor=None if reward.trains_belief else config.predictor,
-        num_ahead=max(config.num_ahead, reward.num_ahead),
-        belief_size=config.belief_size,
-        num_hidden=config.predictor_hidden,
+    model = init_model(keys[0], config, reward, world.frame, world.num_actions)
+    agent = QNetwork(
+        keys[1],
+        frame=world.frame,
+        num_actions=world.num_actions,
+        num_features=config.num_features,
+        num_filters=config.num_filters,
+        state_size=config.belief_size,
+        num_hidden=config.head_hidden,
     )
-    probe = None
-    if has_probe(world):
+    probe = None  # but where there is a truth to learn to read off the belief
+    if world.truth is not None and world.map_shape is not None and world.objects:
         probe = Probe(
             keys[2],
             belief_size=config.belief_size,
             num_objects=len(world.objects),
-            num_cells=math.prod(world.map_shape or ()),
+            num_cells=math.prod(world.map_shape),
             num_hidden=config.probe_hidden,
         )
-    return Params(
-        model=model,
-        reward=reward.init(keys[3], model),
-        agent=QNetwork(keys[1], **sizes, state_size=config.belief_size, num_hidden=config.head_hidden),
-        probe=probe,
-    )
+    return Params(model=model, reward=reward.init(keys[3], model), agent=agent, probe=probe)
 
 
 def counted(config: Config, paid: Paid, window: Window, numbers: dict[str, Array]) -> Any:
@@ -225,24 +206,6 @@ def norms(grads: Params) -> dict[str, Array]:
     ends = np.cumsum([sum(x.size for x in jax.tree.leaves(getattr(grads, name))) for name in names])
     parts = zip(names, jnp.split(ravel_pytree(grads)[0], ends[:-1]), strict=True)
     return {f"{name}_gradient": jnp.sqrt(jnp.square(part).sum()) for name, part in parts}
-
-
-def paid_numbers(seen: Seen, paid: Paid, num_channels: int) -> dict[str, Array]:
-    """What was predicted one step ahead and what was paid, on average over the steps whose pay is known."""
-    over = tuple(range(paid.r_t.ndim))
-    weight = paid.is_known / jnp.maximum(paid.is_known.sum(), 1)
-    no_split = jnp.zeros(num_channels)
-    model_loss_c = no_split if seen.loss_tk is None else seen.loss_tk[:, 0].mean(axis=over)
-    if seen.window.is_first is not None:
-        model_loss_c = model_loss_c / jnp.maximum(
-            seen.window.is_step.mean(), 1e-9
-        )  # between two episodes the table is 0
-    return {
-        "model_loss_c": model_loss_c,
-        "reward": (paid.r_t * weight).sum(),
-        "reward_c": no_split if paid.r_tc is None else (paid.r_tc * weight[..., None]).sum(axis=over),
-        "reward_loss": paid.loss,
-    }
 
 
 def strided(stride: int, offset: Int[Array, ""], x_t: Array) -> Array:

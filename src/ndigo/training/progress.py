@@ -103,8 +103,8 @@ class TrainingProgress:
         if loss := _named(self.world["objects"], mean["discovery_loss"], ".2f"):
             return [reward, f"discovery loss {loss}"]
         by_channel = mean.get("model_loss_c", np.zeros(0))
-        told = f"model loss {_named(self.world['channels'], by_channel, '.2f')}"
-        return [reward, told] if by_channel.any() else [reward]
+        model_loss = f"model loss {_named(self.world['channels'], by_channel, '.2f')}"
+        return [reward, model_loss] if by_channel.any() else [reward]
 
     def _visits(self, mean: dict[str, np.ndarray], trends: Sequence[str] = ()) -> str:
         names = self.world["in_view"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -10,23 +11,18 @@ import jax
 from ndigo.agents.agent import as_it_is
 from ndigo.config import Config
 from ndigo.fast.twins import FAST
+from ndigo.frames.cnn import Encoder, encode
 from ndigo.model import predict
-from ndigo.networks import encode, unroll
+from ndigo.networks import GRU, Tree, unroll
 from ndigo.training.acting import play
 from ndigo.types import Twins
 
 
-def compiled(
-    function: Callable[..., Any],
-    name: str,
-    made_from: Any,
-    like: Callable[..., Any] | None,
-    donate: int | None = None,
-) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], name: str, made_from: Any, donate: int | None = None) -> Callable[..., Any]:
     """`jit` of a function, whose argument number `donate` may be overwritten.
 
     The rest is for a twin that looks among programs of earlier commands: the name tells the function from others that
-    are `made_from` the same, and `like(*args)` is any tree of the result's structure.
+    are `made_from` the same.
     """
     return jax.jit(function, donate_argnums=() if donate is None else (donate,))
 
@@ -37,3 +33,13 @@ PLAIN = Twins(encode=encode, unroll=unroll, predict=predict, joined=as_it_is, pl
 def twins(config: Config) -> Twins:
     """The fast ones, unless the run is plain."""
     return PLAIN if config.plain else FAST
+
+
+def computed_by(by: Twins, networks: Tree) -> Tree:
+    """The same networks, whose encoders and GRUs compute by these functions."""
+    functions: dict[type, Any] = {Encoder: by.encode, GRU: by.unroll}
+
+    def with_twin(x: Any) -> Any:
+        return dataclasses.replace(x, by=functions[type(x)]) if type(x) in functions else x
+
+    return jax.tree.map(with_twin, networks, is_leaf=lambda x: type(x) in functions)

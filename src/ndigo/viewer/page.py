@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ndigo.errors import NdigoError
-from ndigo.storage.episodes import Episodes, to_json
+from ndigo.storage.episodes import Recording, to_json
 from ndigo.storage.run_folder import make_folder, write_whole
 
 STATIC = Path(__file__).parent / "static"
@@ -26,7 +26,7 @@ LIMIT = 3_000_000  # bytes of a page that can still be sent to someone
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', re.MULTILINE)
 EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
 
-Recordings = Episodes | Sequence[Episodes]
+Recordings = Recording | Sequence[Recording]
 
 
 def export_html(episodes: Recordings, path: str | Path, title: str | None = None) -> Path:
@@ -114,5 +114,5 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _listed(episodes: Recordings) -> list[Episodes]:
-    return [episodes] if isinstance(episodes, Episodes) else list(episodes)
+def _listed(episodes: Recordings) -> list[Recording]:
+    return [episodes] if isinstance(episodes, Recording) else list(episodes)

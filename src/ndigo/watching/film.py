@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from ndigo.palette import RGB
-from ndigo.storage.episodes import Episodes
+from ndigo.storage.episodes import Recording
 from ndigo.watching.panels import Picture, belief_panel, colours_of, heat_scale, marked, view_panel, world_panel
 from ndigo.watching.strips import MOST_NATS, Strip, loss_strip, reward_strip
 
@@ -34,7 +34,7 @@ At = tuple[int, int]  # x, y
 class Film:
     """The pictures of one episode up to step `until`; at scale 2 everything is twice as large."""
 
-    def __init__(self, episodes: Episodes, episode: int, *, scale: int = 1, until: int | None = None):
+    def __init__(self, episodes: Recording, episode: int, *, scale: int = 1, until: int | None = None):
         meta, (rows, cols) = episodes.meta, episodes.walls.shape
         self.episodes, self.episode, self.scale = episodes, episode, scale
         self.until = meta["num_steps"] if until is None else until
@@ -190,7 +190,7 @@ class Film:
         return x
 
 
-def title_of(episodes: Episodes, episode: int) -> str:
+def title_of(episodes: Recording, episode: int) -> str:
     """Whose episode it is, and which."""
     meta = episodes.meta
     whose = f"{meta['label']} in {meta['world']}"

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 from ndigo.errors import NdigoError
-from ndigo.storage.episodes import Episodes
+from ndigo.storage.episodes import Recording
 from ndigo.storage.run_folder import WriteError, make_folder, write_whole
 from ndigo.watching.film import Film
 from ndigo.watching.picture_film import PictureFilm
@@ -25,7 +25,7 @@ ENCODING = ["-pix_fmt", "yuv420p", "-crf", "18", "-preset", "veryfast", "-tune",
 LAST_SECONDS = 2.0  # a GIF rests on its last frame before it starts again
 
 
-def film_of(episodes: Episodes, episode: int, *, scale: int = 1, until: int | None = None) -> Film | PictureFilm:
+def film_of(episodes: Recording, episode: int, *, scale: int = 1, until: int | None = None) -> Film | PictureFilm:
     """The film of an episode: on its map, or of pictures of its frames."""
     make = Film if episodes.seen is None else PictureFilm
     return make(episodes, episode, scale=scale, until=until)

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from ndigo.palette import RGB
-from ndigo.storage.episodes import Episodes
+from ndigo.storage.episodes import Recording
 from ndigo.worlds.render import AGENT, FLOOR, WALL, draw_things, lit
 
 Picture = UInt8[np.ndarray, "height width 3"]
@@ -21,12 +21,12 @@ MARK_LIGHT = 0.55  # how far towards white the frame around the true cell is dra
 KNOWN_WALL = tuple((w + f) // 2 for w, f in zip(WALL, FLOOR, strict=True))  # darker: a heat map's own light matters
 
 
-def colours_of(episodes: Episodes) -> list[RGB]:
+def colours_of(episodes: Recording) -> list[RGB]:
     """Each object's colour."""
     return [(r, g, b) for r, g, b in (thing["colour"] for thing in episodes.meta["objects"])]
 
 
-def world_panel(episodes: Episodes, episode: int, t: int, cell_pixels: int) -> Picture:
+def world_panel(episodes: Recording, episode: int, t: int, cell_pixels: int) -> Picture:
     """The true map; the cells the agent sees are lighter."""
     agent = _cell(episodes.agent[episode, t])
     cells = _ground(episodes.walls, WALL)
@@ -40,7 +40,7 @@ def world_panel(episodes: Episodes, episode: int, t: int, cell_pixels: int) -> P
     return draw_things(lit(cells, is_seen), [*things, (agent, AGENT, True)], cell_pixels)
 
 
-def view_panel(episodes: Episodes, chances: Float[np.ndarray, "V V C"], cell_pixels: int) -> Picture:
+def view_panel(episodes: Recording, chances: Float[np.ndarray, "V V C"], cell_pixels: int) -> Picture:
     """What is in view, or may be: the chance that each cell of each channel is 1."""
     kinds = [channel["kind"] for channel in episodes.meta["channels"]]
     objects = [c for c, kind in enumerate(kinds) if kind == "one_hot"]
@@ -59,7 +59,7 @@ def view_panel(episodes: Episodes, chances: Float[np.ndarray, "V V C"], cell_pix
     return draw_things(np.rint(cells).astype(np.uint8), [*things, ((middle, middle), AGENT, True)], cell_pixels)
 
 
-def belief_panel(episodes: Episodes, episode: int, t: int, objects: Sequence[int], cell_pixels: int) -> Picture:
+def belief_panel(episodes: Recording, episode: int, t: int, objects: Sequence[int], cell_pixels: int) -> Picture:
     """Where the agent believes these objects are; a frame in the object's colour marks where each is."""
     colours = colours_of(episodes)
     cells = _ground(episodes.walls, KNOWN_WALL).astype(float)

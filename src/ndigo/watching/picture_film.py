@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from PIL import Image, ImageDraw
 
-from ndigo.storage.episodes import Episodes
+from ndigo.storage.episodes import Recording
 from ndigo.watching.film import (
     BACKGROUND,
     FAINT,
@@ -38,7 +38,7 @@ LEAST_WIDTH = 480  # of the film
 class PictureFilm:
     """The pictures of one episode up to step `until`; at scale 2 everything is twice as large."""
 
-    def __init__(self, episodes: Episodes, episode: int, *, scale: int = 1, until: int | None = None):
+    def __init__(self, episodes: Recording, episode: int, *, scale: int = 1, until: int | None = None):
         assert episodes.seen is not None
         self.episodes, self.episode, self.scale = episodes, episode, scale
         length = episodes.length(episode)

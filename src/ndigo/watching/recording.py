@@ -25,7 +25,7 @@ from ndigo.evaluation.visits import in_view
 from ndigo.model import discovery_loss, inside
 from ndigo.model.world_model import shifted
 from ndigo.rewards import IntrinsicReward
-from ndigo.storage.episodes import Episodes
+from ndigo.storage.episodes import Recording
 from ndigo.types import Window
 from ndigo.watching.appearance import Appearance, appearance_of, objects_of
 from ndigo.watching.drawing import drawn_frames
@@ -67,7 +67,7 @@ def episode_key(seed: int, episode: int) -> Array:
 
 def record(
     agent: Agent, keys: Sequence[Array] | Array, on_episode: Callable[[int], None] = lambda done: None
-) -> Episodes:
+) -> Recording:
     """One episode for each key; `on_episode` hears how many are done."""
     look, done = appearance_of(agent), []
     play = _played_here if agent.world.host is None else _played_on_host
@@ -98,9 +98,9 @@ def _played_on_host(agent: Agent, look: Appearance, key: Array) -> dict[str, Any
     return arrays if pictures is None else arrays | {"drawn": pictures}
 
 
-def _stacked(about: dict[str, Any], look: Appearance, done: list[dict[str, Any]]) -> Episodes:
+def _stacked(about: dict[str, Any], look: Appearance, done: list[dict[str, Any]]) -> Recording:
     arrays = {name: np.stack([arrays[name] for arrays in done]) for name in done[0]}
-    return Episodes(meta=about, walls=look.walls, **arrays)
+    return Recording(meta=about, walls=look.walls, **arrays)
 
 
 def _fitted(name: str, x: np.ndarray, frames: int) -> np.ndarray:
@@ -113,7 +113,7 @@ def _fitted(name: str, x: np.ndarray, frames: int) -> np.ndarray:
 
 def record_numbered(
     agent: Agent, seed: int, first: int, count: int, on_episode: Callable[[int], None] = lambda done: None
-) -> Episodes:
+) -> Recording:
     """Episodes `first`, `first` + 1, ... of a seed; the meta says which they are."""
     episodes = record(agent, [episode_key(seed, first + i) for i in range(count)], on_episode)
     return replace(episodes, meta=episodes.meta | {"episode_seed": seed, "first_episode": first})
@@ -142,7 +142,7 @@ def as_bytes(p: Array) -> Array:
 def episode_arrays(
     world: World, reward: IntrinsicReward, joined: Joined, look: Appearance, params: Params, key: Array
 ) -> dict[str, Array]:
-    """Everything `Episodes` keeps of one episode, without its leading axis."""
+    """Everything `Recording` keeps of one episode, without its leading axis."""
     return read_off(
         world, reward, look, params, rollout(world, params.policy(world, reward, joined), key, partial(notes, world))
     )

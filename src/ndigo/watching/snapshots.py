@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from ndigo.errors import NdigoError
 from ndigo.palette import dash_of
 from ndigo.report.figures import COLUMN, write_figure
-from ndigo.storage.episodes import Episodes
+from ndigo.storage.episodes import Recording
 from ndigo.watching.panels import belief_panel, colours_of, heat_scale, world_panel
 
 SUFFIXES = (".png", ".pdf", ".svg")
@@ -26,7 +26,7 @@ DPI, CELL_PIXELS = 200, 16
 LEFT, GAP = 0.44, 0.08  # inches: before the first map, between two; whole pixels, so that cells stay square
 
 
-def chosen_steps(episodes: Episodes, episode: int) -> list[int]:
+def chosen_steps(episodes: Recording, episode: int) -> list[int]:
     """The first frame, the first that shows each object, and the last."""
     kinds = [channel["kind"] for channel in episodes.meta["channels"]]
     objects = [c for c, kind in enumerate(kinds) if kind == "one_hot"]
@@ -49,7 +49,7 @@ def check_steps(steps: Sequence[int], num_steps: int) -> None:
             raise NdigoError(f"--steps {step}: the episode has steps 0 to {num_steps}")
 
 
-def write_snapshots(path: Path, episodes: Episodes, episode: int, steps: Sequence[int] = ()) -> None:
+def write_snapshots(path: Path, episodes: Recording, episode: int, steps: Sequence[int] = ()) -> None:
     """Writes the figure as PNG, PDF or SVG; without `steps` they are chosen by `chosen_steps`."""
     check_figure(path)
     if episodes.seen is not None:
@@ -62,7 +62,7 @@ def write_snapshots(path: Path, episodes: Episodes, episode: int, steps: Sequenc
         write_figure(figure, path, dpi=DPI)
 
 
-def draw_snapshots(episodes: Episodes, episode: int, steps: Sequence[int]) -> Figure:
+def draw_snapshots(episodes: Recording, episode: int, steps: Sequence[int]) -> Figure:
     rows, cols = episodes.walls.shape
     tall, wide = rows * CELL_PIXELS / DPI, cols * CELL_PIXELS / DPI
     # All in inches from the top left; a figure of few panels is still wide enough for its plot and its key.
@@ -91,7 +91,7 @@ def draw_snapshots(episodes: Episodes, episode: int, steps: Sequence[int]) -> Fi
     return figure
 
 
-def _draw_losses(axes: Axes, episodes: Episodes, episode: int, steps: Sequence[int]) -> None:
+def _draw_losses(axes: Axes, episodes: Recording, episode: int, steps: Sequence[int]) -> None:
     loss = episodes.discovery_loss[episode]
     for i, colour in enumerate(colours_of(episodes)):
         axes.plot(loss[:, i], color=np.array(colour) / 255, linewidth=1.2, linestyle=dash_of(i))
@@ -106,7 +106,7 @@ def _draw_losses(axes: Axes, episodes: Episodes, episode: int, steps: Sequence[i
     axes.annotate("step", (0, 0), (-6, -5.5), ha="right", **below)
 
 
-def _draw_key(axes: Axes, episodes: Episodes) -> None:
+def _draw_key(axes: Axes, episodes: Recording) -> None:
     """What the squares are, and what brightness and the frame say."""
     axes.set_axis_off()
     things = zip(episodes.meta["objects"], colours_of(episodes), strict=True)

@@ -164,8 +164,8 @@ class InProcesses:
             with contextlib.suppress(Exception):
                 self.close()
             is_gone = isinstance(error, EOFError | ConnectionError)  # broken pipes among them
-            told = "one of their processes ended, killed or out of memory" if is_gone else first_line(error)
-            raise NdigoError(f"world {self._name}: its environments failed: {told}") from error
+            why = "one of their processes ended, killed or out of memory" if is_gone else first_line(error)
+            raise NdigoError(f"world {self._name}: its environments failed: {why}") from error
 
 
 def told_of(shown: Any) -> Told:

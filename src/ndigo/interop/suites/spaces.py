@@ -42,9 +42,9 @@ def frame_of(name: str, space: Any) -> tuple[Frame, Read]:
         if len(shape) in (1, 2) and (numbers := _numbers(low.ravel(), high.ravel())) is not None:
             return numbers
     kind = type(space).__name__
-    told = f"{kind} of {getattr(space, 'dtype', 'numbers')} with shape {shape}" if shape else kind
+    shown = f"{kind} of {getattr(space, 'dtype', 'numbers')} with shape {shape}" if shape else kind
     raise NdigoError(
-        f"world {name}: its observations ({told}) fit no frame by themselves: hand over a frame, "
+        f"world {name}: its observations ({shown}) fit no frame by themselves: hand over a frame, "
         "as from_gymnasium(make, frame=..., read=...), and train MODULE:NAME of it"
     )
 

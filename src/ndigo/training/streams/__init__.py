@@ -12,14 +12,13 @@ hosted.py   the same streams where the world's environments are stepped by proce
 """
 
 from ndigo.training.streams.actor import Actor, advance, decide, draw_slots, new_actor
-from ndigo.training.streams.crowd import Crowd, Streams, make_streams
+from ndigo.training.streams.crowd import Crowd, make_streams
 from ndigo.training.streams.slots import Slots, believe, cut_slots, play_slots
 
 __all__ = [
     "Actor",
     "Crowd",
     "Slots",
-    "Streams",
     "advance",
     "believe",
     "cut_slots",

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ndigo.agent import draw_lengths
+from ndigo.agent import chance, draw_lengths
 
 
 class Actor(eqx.Module):
@@ -70,14 +70,13 @@ class Decision(eqx.Module):
 
 def decide(policy: Any, epsilon: Float[Array, ""], num_actions: int, o_t: Any, actor: Actor, draw: Draws) -> Decision:
     """One step of epsilon-z-greedy (`agent/exploration.py`)."""
-    by_chance = epsilon / num_actions
     h_t, q_t = policy.step(o_t, actor.a_tm1, actor.h_tm1)
     greedy = q_t.argmax(axis=-1).astype(jnp.int32)
     is_repeat, begins = actor.left > 0, (actor.left == 0) & draw.is_due
     a_t = jnp.where(is_repeat, actor.repeated, jnp.where(begins, draw.action, greedy))
     return Decision(
         a_t=a_t,
-        mu_t=jnp.where(is_repeat, 1.0, jnp.where(a_t == greedy, 1 - epsilon + by_chance, by_chance)),
+        mu_t=chance(is_repeat, a_t == greedy, epsilon, num_actions),
         h_t=h_t,
         left=jnp.where(is_repeat, actor.left - 1, jnp.where(begins, draw.length - 1, 0)),
     )

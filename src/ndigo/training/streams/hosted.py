@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -32,9 +31,10 @@ from ndigo.evaluation.measure import Measured
 from ndigo.evaluation.streams import Note, measure_streams
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
+from ndigo.training.collector import Collector, exploring
 from ndigo.training.signals import nothing, wait_for
 from ndigo.training.streams.actor import new_actor
-from ndigo.training.streams.crowd import Crowd, exploring
+from ndigo.training.streams.crowd import Crowd, windows_of_actor
 from ndigo.training.streams.slots import Slots, believe, cut_slots
 from ndigo.training.streams.stage import Stage, drawing, make_player
 from ndigo.types import Twins, Window
@@ -42,19 +42,10 @@ from ndigo.worlds import World
 from ndigo.worlds.host import Told, seed_of
 
 
-@dataclass(frozen=True)
-class Hosted:
-    """What a trainer does in such a world, where it differs."""
-
-    start: Callable[[Array, Params], Crowd]  # of one seed
-    explore: Callable[[Array, Params, Crowd], tuple[Window, Crowd]]  # of one seed: rows of nothing, for their types
-    measure: Callable[[Params, Array], Measured]  # params [S, ...], key -> greedy episodes [S, episodes, ...]
-    instead_of: Callable[..., Any]  # the trainer of a world on the device, its replay, `make_learn` -> this world's
-    windows_per_round: int
-
-
-def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins) -> Hosted:
-    num_windows, epsilons, longest, greedy = exploring(config, world, reward)
+def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins) -> Collector:
+    """Its `explore` gives rows of nothing, for their types; its `measure` is of all seeds, params [S, ...]."""
+    epsilons, longest, greedy = exploring(config, reward)
+    num_windows = windows_of_actor(config, world, reward)
     T, E, num_slots = config.window, config.actors, num_windows * config.window
     explorers, watched, play = Stage(world, config.seeds, E), Stage(world, config.seeds, E), make_player(world)
     joined = jax.jit(jax.vmap(lambda params: by.joined(lower(params, config.precision).agent)))
@@ -123,12 +114,13 @@ def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins
         explorers.close()
         watched.close()
 
-    def instead_of(trainer: Any, replay: Any, make_learn: Callable[..., Any]) -> Any:
-        learn = make_learn(dataclasses.replace(config, updates_per_round=1), replay, lambda _: (trainer.learner, None))
+    def instead_of(trainer: Any, make_learn: Callable[..., Any]) -> Any:
+        replay, one_update = trainer.replay, dataclasses.replace(config, updates_per_round=1)
+        learn = make_learn(one_update, replay, lambda _: (trainer.learner, None))
         once = jax.jit(lambda state, rows, key: learn(state, rows, key, {}), donate_argnums=0)
         return dataclasses.replace(trainer, run_rounds=in_rounds(replay.add, once), measure=measure, close=close)
 
-    return Hosted(start, explore, measure, instead_of, windows_per_round=E * num_windows)
+    return Collector(start, explore, measure, E * num_windows, num_slots, instead_of)
 
 
 def nothing_seen(world: World, params: Params, num_actors: int, num_slots: int) -> Slots:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from ndigo.agent import time_first
+from ndigo.agent import action_type, time_first
 from ndigo.evaluation.true_cells import object_cells
 from ndigo.networks import Core
 from ndigo.training.streams.actor import Actor, advance, decide, draw_slots
@@ -77,8 +77,7 @@ def play_slots(
 
 def cut_slots(slots: Slots, T: int, num_actions: int) -> Window:
     """One actor's slots as its replay rows, [W, T, ...], frames packed; their beliefs are not known yet."""
-    num = len(slots.a_t) // T
-    small = jnp.int8 if num_actions <= 127 else jnp.int32  # how the replay stores actions
+    num, small = len(slots.a_t) // T, action_type(num_actions)
 
     def rows(x_t: Any, more: int = 0) -> Any:
         return jnp.stack([x_t[w * T : (w + 1) * T + more] for w in range(num)])

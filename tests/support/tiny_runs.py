@@ -13,7 +13,7 @@ from typing import Any
 import ndigo
 from ndigo.storage.run_folder import RunFolder, sealed_settings
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 # Chunks of 4 updates, an evaluation every second chunk, 5 chunks in all.
 TINY: dict[str, Any] = {

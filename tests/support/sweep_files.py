@@ -20,6 +20,6 @@ def write_sweep(path: Path, rest: str = "", **changes: Any) -> Path:
 def swept_here(file: Path, out: Path) -> Path:
     """The folder of its rows, trained by processes of their own: what other packages do to this one does not matter."""
     process = start("sweep", str(file), "--on", "local", "--out", str(out), "--trust", "custom_world")
-    told, err = process.communicate(timeout=500)
-    assert process.returncode == 0, (told, err)
+    printed, err = process.communicate(timeout=500)
+    assert process.returncode == 0, (printed, err)
     return out

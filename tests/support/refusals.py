@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ndigo.cli import main
 
-AGENT = Path(__file__).parent.parent / "results/agents/exp1-ndigo-4.safetensors"
+AGENT = Path(__file__).parents[2] / "results/agents/exp1-ndigo-4.safetensors"
 
 
 def refused(capsys, *words: object) -> str:

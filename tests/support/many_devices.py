@@ -8,12 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 
 def run_on_devices(script: str, num: int, *words: str) -> dict:
     """What the script prints last, as JSON."""
-    paths = [TESTS, TESTS.parent / "examples", os.environ.get("PYTHONPATH", "")]
+    ours = [TESTS, TESTS / "support", TESTS / "made_up", TESTS.parent / "examples"]
+    paths = [*ours, os.environ.get("PYTHONPATH", "")]
     env = os.environ | {"JAX_NUM_CPU_DEVICES": str(num), "PYTHONPATH": os.pathsep.join(map(str, paths))}
     command = [sys.executable, str(TESTS / "devices" / script), *words]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=280)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-NOTEBOOK = Path(__file__).parent.parent / "examples/first_hour.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "examples/first_hour.ipynb"
 
 
 def cells(kind: str, path: Path = NOTEBOOK) -> list[str]:

@@ -1,9 +1,13 @@
-"""From a finished run to a row: the final evaluation of the last checkpoint, and what is kept of the rest."""
+"""Making a row: what it costs, in words; and from its finished run to its folder.
+
+A row is the final evaluation of the last checkpoint, and what is kept of the rest.
+"""
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +15,62 @@ import jax
 import numpy as np
 
 from ndigo.errors import NdigoError
+from ndigo.paper import plan
+from ndigo.paper.experiments import Row, find_experiment
+from ndigo.paper.plan import Job
 from ndigo.paper.rows import RowFolder, save_row
+from ndigo.rewards import make_reward
 from ndigo.storage.run_folder import RunFolder
+from ndigo.training.cost import disk_bytes, known_pace
 from ndigo.training.trained import Trained
 
 EVALUATION_SEED = 1_000_000  # no episode of a run's own evaluations is drawn from it
+
+
+def pace_of(job: Job, shipped: Mapping[Row, RowFolder]) -> tuple[float, str] | None:
+    """Seconds per learner step, and where that is from: this run, or rows made on this device."""
+    results = {} if job.is_trial else {row: folder.result for row, folder in shipped.items()}
+    made = {
+        "as its experiment's shipped rows took": [r for x, r in results.items() if x.experiment == job.row.experiment],
+        "as the shipped rows took": list(results.values()),
+    }
+    return known_pace(RunFolder(job.path), made)
+
+
+def cost(job: Job, pace: float | None, source: str) -> str:
+    """What the job takes, in words, before it begins; `pace` is in seconds per learner step, None where unknown."""
+    config, world = job.config, find_experiment(job.row.experiment).world
+    rounds = -(-config.learner_steps // config.updates_per_round)
+    done = steps_done(job)
+    estimate = "nothing is left to train"
+    if done < config.learner_steps:
+        long = duration((config.learner_steps - done) * pace) if pace else "unknown time"
+        estimate = f"{long} on {jax.devices()[0].device_kind} ({source})"
+    disk = disk_bytes(config, world, make_reward(config.reward))
+    where = next(path for path in (job.path, *job.path.absolute().parents) if path.exists())
+    free = shutil.disk_usage(where).free
+    text = [
+        f"{job.row.name}: {config.seeds} seeds, {config.learner_steps:,} learner steps, "
+        f"{rounds * config.actors * world.num_steps:,} world steps per seed, then {plan.EPISODES} greedy "
+        "episodes per seed",
+        f"  in {job.path}" + (f", from step {done:,} on" if done else ""),
+        f"  {estimate}",
+        f"  up to {disk / 1e9:,.2f} GB of disk while it runs ({free / 1e9:,.0f} GB free)",
+    ]
+    if job.is_trial:
+        text.append("  a trial, not the recipe: it never counts as a row")
+    elif jax.default_backend() == "cpu":
+        text.append("  JAX finds no GPU here, and the recipe is made for one; --preset cpu tries the command")
+    return "\n".join(text)
+
+
+def steps_done(job: Job) -> int:
+    lines = job.lines()
+    return lines[-1]["step"] if lines else 0
+
+
+def duration(seconds: float) -> str:
+    return f"about {seconds / 60:,.1f} min" if seconds < 7200 else f"about {seconds / 3600:,.0f} hours"
 
 
 def finish(
