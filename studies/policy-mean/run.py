@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 import ndigo
-from ndigo.paper.finish import EVALUATION_SEED
+from ndigo.paper.reproduce import EVALUATION_SEED
 from ndigo.storage import checkpoint
 from ndigo.storage.newest import mark_of
 from ndigo.storage.run_folder import RunFolder

@@ -120,7 +120,7 @@ def test_numbers_without_bounds_are_read_by_their_symlog_and_the_others_as_they_
     far = float(np.log(101))
     assert isinstance(world.frame, frames.Vector)
     np.testing.assert_allclose([world.frame.low, world.frame.high], [[-far, 0, -2], [far, far, 2]], rtol=1e-6)
-    seen = told(world, 1, 0, [])[0].o_t[0]
+    seen = stepped(world, 1, 0, [])[0].o_t[0]
     np.testing.assert_allclose(seen, [-1, far, 1.5], rtol=1e-6)
     assert world.frame.likelihood().target(seen).tolist() == [25, 63, 56]  # of 64: floor(64 (x - low) / (high - low))
     cart = suite_world("gymnasium::CartPole-v1")
@@ -136,7 +136,7 @@ def test_a_minigrid_view_has_rows_first():
     world = from_gymnasium(
         lambda: Still(spaces.Dict({"image": spaces.Box(0, 255, (7, 7, 3), np.uint8)}), {"image": image})
     )
-    assert [tuple(cell) for cell in np.argwhere(told(world, 1, 0, [])[0].o_t[0, ..., 0])] == [(5, 2)]
+    assert [tuple(cell) for cell in np.argwhere(stepped(world, 1, 0, [])[0].o_t[0, ..., 0])] == [(5, 2)]
 
 
 def refused(make: Any, **options: Any) -> str:

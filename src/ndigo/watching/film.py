@@ -199,7 +199,7 @@ def title_of(episodes: Recording, episode: int) -> str:
     return f"{whose}, episode {meta['first_episode'] + episode} of seed {meta['episode_seed']}"
 
 
-def head_width(episodes: Episodes, episode: int, font: ImageFont.FreeTypeFont, gap: int) -> int:
+def head_width(episodes: Recording, episode: int, font: ImageFont.FreeTypeFont, gap: int) -> int:
     """Of a film whose first line holds its title and, apart from it, the longest of its steps' labels."""
     steps, longest = episodes.meta["num_steps"], max([*episodes.meta["actions"], "the end"], key=len)
     texts = (title_of(episodes, episode), f"step {steps} of {steps}, {longest}")
