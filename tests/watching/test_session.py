@@ -51,7 +51,7 @@ def test_a_person_walks_and_the_belief_follows(session):
     assert frame["a_tm1"] == STAY
     row, col = frame["objects"][0]
     assert max(abs(row - 3), abs(col - 9)) > 2  # not in view: so it is in none of the cells that are
-    assert frame["belief"][0, 1:6, 7:12].sum() < 0.2  # of one who knows the room and nothing else, 0.4
+    assert frame["belief"][0, 1:6, 7:12].sum() < 0.3  # of one who knows the room and nothing else, 0.4
     assert walk(session, [DOWN] * 6)["agent"].tolist() == [9, 9]
 
 
