@@ -142,7 +142,7 @@ def test_cart_pole_learns_its_task_with_a_frame_of_its_own(tmp_path):
 
 
 def test_a_minigrid_view_is_drawn_as_minigrid_draws_it():
-    """Its own picture of the view, a tile per cell: the same cells are walls, in views that are no mirror of themselves."""
+    """Its own picture of the view, a tile per cell: the same cells are walls, in views unlike their mirrors."""
     import gymnasium
 
     from ndigo.interop.suites.spaces import read_image
