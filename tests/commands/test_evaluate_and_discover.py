@@ -144,6 +144,16 @@ def test_discover_closes_with_what_was_learned_and_how_it_compares():
     assert "it did not yet learn to find fixed: seen in 40%" in closing(late, walker, find_experiment("exp1"), 5.0)
 
 
+def test_what_no_episode_saw_has_no_first_visit():
+    """Its numbers are reckoned with the episode's length, 400, which is no step at which anything was seen."""
+    never, walker = agent_row(Estimate(400, 400, 400), 0, 4.65), agent_row(Estimate(320, 310, 330), 31, 0)
+    told = closing(never, walker, find_experiment("exp1"), 1.0)
+    assert "did not yet learn to find fixed: seen in no episode (random walker: 31%, step 320)." in told
+    assert " does not discover fixed: seen in no episode, and known to 4.65 nats" in conclusion(
+        never, find_experiment("exp1")
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -70,10 +70,10 @@ def said(capsys: Any, *words: str) -> str:
 def test_a_suite_is_trained_evaluated_and_reported_by_name(name, tmp_path, capsys):
     events, channels = WORLDS[name]
     run = tmp_path / "run"
-    text = said(capsys, "train", name, "--reward", "ndigo-1", "--task-weight", "1", "--out", str(run), *FLAGS)
-    assert "places: " in text
-    assert "task return: " in text
-    assert "finished at step 8" in text
+    told = said(capsys, "train", name, "--reward", "ndigo-1", "--task-weight", "1", "--out", str(run), *FLAGS)
+    assert "places: " in told
+    assert "task return: " in told
+    assert "finished at step 8" in told
     settings = json.loads((run / "config.json").read_text())
     assert settings["world"]["channels"] == channels
     assert settings["world"]["in_view"] == events
@@ -116,9 +116,9 @@ def test_a_run_of_the_host_goes_on_with_new_episodes(tmp_path, capsys):
 )
 def test_a_wrong_name_is_one_line_and_exit_2(name, says, capsys, tmp_path):
     assert main(["train", name, "--out", str(tmp_path / "run")]) == 2
-    text = capsys.readouterr().err
-    assert says in text
-    assert len(text.strip().splitlines()) == 1
+    told = capsys.readouterr().err
+    assert says in told
+    assert len(told.strip().splitlines()) == 1
     assert not (tmp_path / "run").exists()
 
 
@@ -142,7 +142,7 @@ def test_cart_pole_learns_its_task_with_a_frame_of_its_own(tmp_path):
 
 
 def test_a_minigrid_view_is_drawn_as_minigrid_draws_it():
-    """Its own picture of the view, a tile per cell: same walls, in views that are no mirror of themselves."""
+    """Its own picture of the view, a tile per cell: the same cells are walls, in views unlike their mirrors."""
     import gymnasium
 
     from ndigo.interop.suites.spaces import read_image

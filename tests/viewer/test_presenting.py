@@ -36,6 +36,16 @@ def test_two_agents_fill_a_wide_screen_and_no_number_is_cut(watch, live, width, 
     assert page.text(".time") == "step 110 of 400"
 
 
+def test_two_agents_fit_a_laptops_screen_without_scrolling(watch, live):
+    page = watch(live, viewport={"width": 1366, "height": 768}).ready()
+    page.press("c")
+    page.wait_for("two panes", lambda: page.page.locator(".pane").count() == 2)
+    page.ready()
+    for width, height in ((1366, 768), (1280, 800)):
+        page.page.set_viewport_size({"width": width, "height": height})
+        assert page.page.evaluate("document.documentElement.scrollHeight") <= height
+
+
 def test_it_says_what_it_waits_for_and_then_plays_at_once(watch, shipped):
     is_loaded = threading.Event()
 

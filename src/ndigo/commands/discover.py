@@ -113,9 +113,11 @@ def closing(mine: Line, walker: Line, experiment: Experiment, minutes: float) ->
     has_learned = mean(mine, "first_visit", "high") < mean(walker, "first_visit", "low")
     level = "" if (room := prior(experiment.name)) is None else f"{room:.2f} knows the room and "
     what = " and ".join(experiment.discovers) if len(experiment.discovers) < 3 else "the objects"
+    share = mean(mine, "frequency")
+    seen = f"seen in {share:.0f}% of episodes, first at step {mean(mine, 'first_visit'):.0f}"
     return (
         f"In {minutes:g} min it {'learned' if has_learned else 'did not yet learn'} to find {what}: "
-        f"seen in {mean(mine, 'frequency'):.0f}% of episodes, first at step {mean(mine, 'first_visit'):.0f} "
+        f"{seen if share else 'seen in no episode'} "
         f"(random walker: {mean(walker, 'frequency'):.0f}%, step {mean(walker, 'first_visit'):.0f}).\n"
         f"It knows the place to {mean(mine, 'discovery_loss'):.2f} nats, where {level}0 the cell. "
         "A located object pays nothing, so its visits say little."
