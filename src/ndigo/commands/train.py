@@ -116,6 +116,7 @@ GROUPS = {
         "gamma",
         "lambda_",
         "target_period",
+        "policy_mean",
         "probe_stride",
     ],
     "learning": [
