@@ -24,8 +24,8 @@ from ndigo.evaluation.true_cells import object_cells
 from ndigo.frames import Frame
 from ndigo.networks import Core, lower
 from ndigo.rewards import IntrinsicReward
-from ndigo.training.collector import Collector, exploring
 from ndigo.training.streams import make_streams
+from ndigo.training.streams.collector import Collector, exploring
 from ndigo.training.streams.hosted import make_hosted
 from ndigo.types import Episode, Twins, Window
 from ndigo.worlds import World

@@ -15,9 +15,9 @@ from ndigo.agent import Replay, Ring
 from ndigo.config import Config
 from ndigo.devices.parts import ALONE, Parts
 from ndigo.devices.processes import joined_on_host
-from ndigo.training.collector import Collector
 from ndigo.training.learner import Learner, LearnerState, Numbers
 from ndigo.training.signals import nothing, wait_for
+from ndigo.training.streams.collector import Collector
 
 
 class TrainState(eqx.Module):

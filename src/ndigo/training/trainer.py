@@ -24,10 +24,10 @@ from ndigo.devices.placed import Placed
 from ndigo.evaluation.measure import Measured
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.acting import make_collector
-from ndigo.training.collector import Collector
 from ndigo.training.learner import Learner, make_learner
 from ndigo.training.rounds import RunRounds, TrainState, in_rounds, make_learn
 from ndigo.training.signals import nothing
+from ndigo.training.streams.collector import Collector
 from ndigo.training.twins import twins
 from ndigo.worlds import World
 

@@ -18,8 +18,8 @@ from ndigo.evaluation.measure import Measured
 from ndigo.evaluation.streams import Note, measure_streams, note
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
-from ndigo.training.collector import Collector, exploring
 from ndigo.training.streams.actor import Actor, new_actor
+from ndigo.training.streams.collector import Collector, exploring
 from ndigo.training.streams.slots import believe, cut_slots, play_slots
 from ndigo.types import Twins, Window
 from ndigo.worlds import World

@@ -31,9 +31,9 @@ from ndigo.evaluation.measure import Measured
 from ndigo.evaluation.streams import Note, measure_streams
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
-from ndigo.training.collector import Collector, exploring
 from ndigo.training.signals import nothing, wait_for
 from ndigo.training.streams.actor import new_actor
+from ndigo.training.streams.collector import Collector, exploring
 from ndigo.training.streams.crowd import Crowd, windows_of_actor
 from ndigo.training.streams.slots import Slots, believe, cut_slots
 from ndigo.training.streams.stage import Stage, drawing, make_player
