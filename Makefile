@@ -10,7 +10,7 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 # How long `make discover` trains.
 MINUTES ?= 5
 
-.PHONY: help view discover test faults peers docs lint style lock clean
+.PHONY: help view discover test faults peers docs lint lock clean
 
 help:
 	@echo 'make view       watch our agents on a page of your browser: NDIGO beside prediction error'
@@ -28,10 +28,12 @@ view: .venv/ready
 discover: .venv/ready
 	$(BIN)/ndigo discover --minutes $(MINUTES)
 
-# The types are checked beside the tests, which leave the second core idle at times; what is wrong with them comes last.
+# The types are checked beside the tests: alone they leave a core idle. What is wrong with them is printed last.
 TYPES := .ruff_cache/types
 
-test: style
+test: .venv/ready
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
 	@$(BIN)/pyright > $(TYPES) & types=$$!; $(BIN)/pytest -n 2 --dist worksteal; tests=$$?; \
 		wait $$types; types=$$?; cat $(TYPES); test $$tests = 0 && test $$types = 0
 
@@ -45,11 +47,9 @@ docs: .venv/ready
 	$(BIN)/sphinx-build -q -W --keep-going docs docs/_build
 	@echo docs/_build/index.html
 
-style: .venv/ready
+lint: .venv/ready
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-
-lint: style
 	$(BIN)/pyright
 
 # The lock of the peers leaves out PyTorch, whose build is the machine's choice (requirements-torch.txt), and pygame:
