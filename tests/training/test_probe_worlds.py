@@ -82,7 +82,7 @@ def test_prediction_error_goes_to_the_noise_and_ndigo_to_the_object(name, visits
 
     Noise pays prediction error ln 8 = 2.08 at each of 8 steps, the object pays NDIGO ln 8 once.
     """
-    trainer, state, numbers = trained(two_arms(), make_reward(name), 7, seeds=3)
+    trainer, state, numbers = trained(two_arms(), make_reward(name), 5, seeds=3, agent_rate=6e-3, replay_steps=2000)
     seen = np.asarray(
         trainer.measure(state.learner.params, jax.random.key(1)).evaluation.visits
     )  # [seed, episode, arm]
