@@ -39,8 +39,8 @@ def test_every_output_is_written_and_named(in_folder, capsys):
         "sub/a.npz: 2 episodes, x MB",
         "a.png: figure, x MB",
         "b.pdf: figure, x MB",
-        "a.gif: 3 frames, 984 x 502, x MB",
-        "a.mp4: 3 frames, 1966 x 1002, x MB",
+        "a.gif: 3 frames, 1014 x 526, x MB",
+        "a.mp4: 3 frames, 2028 x 1050, x MB",
     ]
     written = sorted(str(path.relative_to(in_folder)) for path in in_folder.rglob("*") if path.is_file())
     assert written == ["a.gif", "a.mp4", "a.png", "b.pdf", "sub/a.npz"]
@@ -104,21 +104,22 @@ def test_without_the_videos_package_one_line_says_how_to_get_it(in_folder, monke
     assert capsys.readouterr().err == "ndigo: a video needs the package imageio-ffmpeg: pip install 'ndigo[video]'\n"
 
 
-def test_the_readmes_picture_is_what_its_command_records(recorded):
+def test_the_readmes_picture_is_what_its_command_records():
     """Episode 0 of seed 0 of the shipped agent: the world in the picture is the world recorded here."""
     words = re.search(r"`(ndigo export\s[^`]*discovery\.gif[^`]*)`", (ROOT / "README.md").read_text())
     assert words is not None
     command = shlex.split(words[1])
-    assert command == ["ndigo", "export", "results/agents/exp1-ndigo-4.safetensors", *command[3:]]
-    assert command[3:] == ["--gif", "docs/pictures/discovery.gif", "--until", "150"]
+    assert command == ["ndigo", "export", command[2], "--gif", "docs/pictures/discovery.gif", "--until", "110"]
+    recorded = record(load(ROOT / command[2]), [episode_key(seed=0, episode=0)])
     path = ROOT / "docs/pictures/discovery.gif"
-    assert path.stat().st_size < 1_500_000
-    film = Film(recorded, 0, until=150)
+    assert path.stat().st_size < 1_000_000
+    film = Film(recorded, 0, until=110)
     x, y = film.world_at
     with Image.open(path) as gif:
-        assert getattr(gif, "n_frames", 1) == 151
-        for t in (0, 30, 150):
+        assert getattr(gif, "n_frames", 1) == 111
+        for t in (0, 30, 110):
             gif.seek(t)
             panel = world_panel(recorded, 0, t, film.cell)
             shown = np.asarray(gif.convert("RGB"))[y : y + len(panel), x : x + panel.shape[1]]
-            assert abs(shown.astype(int) - panel).mean() < 2
+            is_other = abs(shown.astype(int) - panel).max(axis=-1) > 30  # not by the film's few colours alone
+            assert is_other.mean() < 1e-3  # a cell is 2e-3 of it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from tiny_runs import FLAGS, TINY
 
 import ndigo
 from ndigo.cli import main
-from ndigo.commands import discover
 from ndigo.errors import NdigoError
 from ndigo.paper import plan
 from ndigo.paper.experiment import EXPERIMENTS, Row, register
@@ -52,7 +52,8 @@ def test_every_command_takes_it(annex, monkeypatch, capsys):
     assert "lamp" in said(capsys, "audit", "annex", "--episodes", "2", "--reward", "ndigo-1")
     said(capsys, "export", "runs/a", "--episodes-file", "a.npz")
     assert Path("a.npz").exists()
-    monkeypatch.setattr(discover, "REWARD", "ndigo-1")  # compiled above
+    compiled_above = dataclasses.replace(TINY_CONFIG, reward="ndigo-1")
+    monkeypatch.setitem(ndigo.PRESETS, "cpu", compiled_above)
     words = ["discover", "--experiment", "annex", "--minutes", "0.001", "--episodes", "2", "--out", "runs/b"]
     assert "A lamp next door" in said(capsys, *words)
 

@@ -63,7 +63,7 @@ def test_settings_side_by_side_have_the_numbers_of_separate_runs(finished, besid
 
 
 def test_each_of_them_is_a_run_like_any_other(beside):
-    for name, gamma in (("a", 0.99), ("b", 0.9)):
+    for name, gamma in (("a", ndigo.PRESETS["cpu"].gamma), ("b", 0.9)):
         run = ndigo.open_run(beside / name, trust=TRUST)
         assert run.config.gamma == gamma
         assert run.trained().num_seeds == 2

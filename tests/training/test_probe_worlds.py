@@ -35,6 +35,7 @@ def config_of(world: World, **changes: object) -> Config:
         "model_rate": 1e-2,
         "agent_rate": 3e-3,
         "gamma": 0.9,
+        "learner_steps": 10_000,  # over which rates fall
         "evaluation_episodes": 32,
     }
     return preset("cpu", **(small | changes))
