@@ -14,7 +14,7 @@ from ndigo.report.numbers import number
 from ndigo.report.tables import Line
 
 FEW_ROWS = 4  # that a claim lacks: so many are named
-TOLD: Mapping[Verdict, tuple[str, str]] = {  # of one claim, and of more
+WORDS: Mapping[Verdict, tuple[str, str]] = {  # of one claim, and of more
     "holds": ("holds", "hold"),
     "holds in part": ("holds in part", "hold in part"),
     "does not hold": ("does not hold", "do not hold"),
@@ -55,7 +55,7 @@ def conclusion(line: Line, experiment: Experiment | None, who: str | None = None
     )
 
 
-def verdicts_told(judged: Sequence[JudgedClaim]) -> str:
+def verdicts_in_words(judged: Sequence[JudgedClaim]) -> str:
     """`Of the paper's 31 claims 12 hold, 1 is undecided and 18 lack rows.`"""
     if all(one.missing for one in judged):
         return f"No claim of the paper is decided yet: each of the {len(judged)} lacks a row."
@@ -65,7 +65,7 @@ def verdicts_told(judged: Sequence[JudgedClaim]) -> str:
 
 
 def counts_told(counts: Mapping[Verdict, int]) -> list[str]:
-    return [f"{num} {TOLD[verdict][num > 1]}" for verdict, num in counts.items() if num]
+    return [f"{num} {WORDS[verdict][num > 1]}" for verdict, num in counts.items() if num]
 
 
 def by_experiment(judged: Sequence[JudgedClaim]) -> list[tuple[str, Mapping[Verdict, int]]]:

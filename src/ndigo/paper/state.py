@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.paper.claims import VERDICTS, JudgedClaim, Part, Verdict, count
-from ndigo.paper.conclusion import by_experiment, group_of, part_text, verdicts_told
+from ndigo.paper.conclusion import by_experiment, group_of, part_text, verdicts_in_words
 from ndigo.paper.experiment import Row
 from ndigo.paper.measured import Rows
 from ndigo.paper.plan import RECIPE, all_rows, recipe
@@ -39,7 +39,7 @@ def summary(rows: Rows, judged: Sequence[JudgedClaim], others: Sequence[Row] = (
     planned = all_rows()
     config = recipe(planned[0])
     text = (
-        f"{verdicts_told(judged)} {len(rows)} of {len(planned)} rows are made by the recipe: preset `{RECIPE}`, "
+        f"{verdicts_in_words(judged)} {len(rows)} of {len(planned)} rows are made by the recipe: preset `{RECIPE}`, "
         f"{config.seeds} seeds, {config.learner_steps:,} learner steps."
     )
     if rows:
@@ -86,7 +86,7 @@ def claims_page(judged: Sequence[JudgedClaim]) -> str:
     parts = [
         "---\ntocdepth: 2\n---",  # the list beside the page names experiments; sentences would fill it
         "# Claims",
-        f"{verdicts_told(judged)} A claim is a sentence of the paper, turned into comparisons.",
+        f"{verdicts_in_words(judged)} A claim is a sentence of the paper, turned into comparisons.",
         "A comparison is supported where its whole 95% interval over seeds lies on the claimed side, and contradicted "
         "where it lies on the other. A claim holds where every comparison is supported. Open one for its figures.",
         _overview(by_experiment(judged)),

@@ -77,8 +77,8 @@ class TrainingProgress:
         if "evaluation" in line:
             mean = {name: np.asarray(x).mean(axis=0) for name, x in line["evaluation"].items()}
             self.evaluations.append(mean)
-            told = self._evaluation(mean) or self._learning(line)
-            self.say(self._fitted([f"step {line['step']:>7,} {line['seconds']:>6.0f} s", *told]))
+            shown = self._evaluation(mean) or self._learning(line)
+            self.say(self._fitted([f"step {line['step']:>7,} {line['seconds']:>6.0f} s", *shown]))
             self.visits = f"  {visits.replace(':', '')}" if (visits := self._visits(mean)) else ""
         speed = f"step {line['step']:,}  {line['transitions_per_second']:,} transitions/s"
         self.bar.status = (speed + self.visits, *self._learning(line))
@@ -114,13 +114,13 @@ class TrainingProgress:
         return f"visits: {visits}" if visits else ""
 
     def _evaluation(self, mean: dict[str, np.ndarray]) -> list[str]:
-        told = [
+        shown = [
             f"{words}: {mean[name]:.{digits}f}{''.join(self._trends(name))}"
             for name, words, digits in SCALARS
             if name in mean
         ]
         loss = _named(self.world["objects"], mean["discovery_loss"], ".2f", self._trends("discovery_loss"))
-        parts = [*told, self._visits(mean, self._trends("visits")), f"discovery loss: {loss}" if loss else ""]
+        parts = [*shown, self._visits(mean, self._trends("visits")), f"discovery loss: {loss}" if loss else ""]
         return [part for part in parts if part]
 
     def _trends(self, metric: str) -> list[str]:
@@ -142,5 +142,5 @@ def bars(values: Sequence[float]) -> str:
 
 def _named(names: Sequence[str], values: np.ndarray, form: str, trends: Sequence[str] = ()) -> str:
     # Not strict: a world without truth may name objects, but has no discovery loss.
-    told = zip_longest((f"{name} {value:{form}}" for name, value in zip(names, values, strict=False)), trends)
-    return ", ".join(f"{text}{trend or ''}" for text, trend in told if text)
+    shown = zip_longest((f"{name} {value:{form}}" for name, value in zip(names, values, strict=False)), trends)
+    return ", ".join(f"{text}{trend or ''}" for text, trend in shown if text)
