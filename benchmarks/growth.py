@@ -51,6 +51,8 @@ TITLES = {
     "window": "update, steps in a window",
     "num_ahead": "update, steps ahead (K)",
 }
+NAMES = {"seeds": "seeds", "actors": "worlds", "window": "steps", "num_ahead": "K"}  # on the axis, and in the slope
+RAISED = str.maketrans("0123456789.", "⁰¹²³⁴⁵⁶⁷⁸⁹·")
 
 
 @functools.cache
@@ -146,8 +148,9 @@ def _panels(growth: dict[str, Any]) -> Figure:
         axis.errorbar(counts, middle, yerr=ends, fmt=measured.marker, color=measured.colour, markersize=3)
         fit = found["at_one_ms"] * counts ** found["exponent"]
         axis.plot(counts, fit, color=fitted.colour, linestyle=fitted.dash, linewidth=1)
-        axis.annotate(f"count^{found['exponent']:.2f}", (0.05, 0.9), xycoords="axes fraction", color=fitted.colour)
-        axis.set(xscale="log", yscale="log", xlabel=name, title=TITLES[name])
+        slope = f"∝ {NAMES[name]}{found['exponent']:.2f}".translate(RAISED)
+        axis.annotate(slope, (0.05, 0.9), xycoords="axes fraction", color=fitted.colour)
+        axis.set(xscale="log", yscale="log", xlabel=NAMES[name], title=TITLES[name])
         axis.set_xticks(counts, [f"{count:,.0f}" for count in counts], fontsize=6)
         axis.minorticks_off()
         axis.set_ylim(middle.min() / 2, 2 * middle.max())  # what does not grow should look it

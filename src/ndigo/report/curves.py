@@ -163,4 +163,5 @@ def _reference_levels(axis: Axes, grid: Grid) -> None:
             color="0.5",
             ha="right",
             va="top",
+            bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5},  # read over a curve
         )
