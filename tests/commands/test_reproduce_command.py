@@ -150,6 +150,20 @@ def test_all_walks_the_missing_rows_of_the_plan(tmp_path, monkeypatch, capsys):
         "[2/2] exp1-icm",
     ]
     assert "about 1.0 min on cpu (as its experiment's shipped rows took)" in out
+    assert out.endswith("in all: 2 rows, about 2.0 min one after the other\n")
+
+
+def test_one_round_is_timed_for_all_rows_of_a_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    timed = []
+    seconds = 1.0 * ndigo.PRESETS["gpu"].updates_per_round  # one second per learner step
+    monkeypatch.setattr("ndigo.commands.reproduce.time_round", lambda *what: timed.append(what) or seconds)
+    assert main(["reproduce", "exp1", "--learner-steps", "600", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert len(timed) == 1
+    assert out.count("about 10.0 min on cpu") == 7
+    assert out.count("(as exp1-ndigo-4, timed here)") == 6
+    assert out.endswith("in all: 7 rows, about 70.0 min one after the other\n")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from ndigo.paper import plan
 from ndigo.paper.experiments import Row, find_experiment
 from ndigo.paper.measured import compared, measured
 from ndigo.paper.plan import Job, all_rows, find_row, find_rows, job_of, recipe, ships_agent
-from ndigo.paper.reproduce import cost, finish, pace_of, steps_done
+from ndigo.paper.reproduce import cost, duration, finish, pace_of, steps_done
 from ndigo.paper.rows import RowFolder, load_row, ship_row
 from ndigo.paper.tables import compared_with_paper
 from ndigo.report.tables import line_of
@@ -30,6 +30,8 @@ from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.training.cost import time_round
+
+TIMED = "from a short timing here, without compilation and evaluations"
 
 
 @dataclass(frozen=True)
@@ -84,14 +86,16 @@ def run(args: Arguments) -> int:
     if not jobs:
         print("nothing is missing; name a row with --reward to remake it")
     deadline = None if args.minutes is None else time.monotonic() + 60 * args.minutes
+    timed: tuple[float, str] | None = None
+    seconds_in_all = 0.0
     for number, job in enumerate(jobs, 1):
-        print(
-            f"[{number}/{len(jobs)}] " if len(jobs) > 1 else "",
-            fitted(cost(job, *_pace(job, shipped, args.minutes is None))),
-            sep="",
-            flush=True,
-        )
+        pace, source = _pace(job, shipped, timed, args.minutes is None)
+        if source == TIMED:
+            timed = pace or 0.0, f"as {job.row.name}, timed here"
+        of_how_many = f"[{number}/{len(jobs)}] " if len(jobs) > 1 else ""
+        print(of_how_many, fitted(cost(job, pace, source)), sep="", flush=True)
         if args.dry_run:
+            seconds_in_all += (pace or 0.0) * (job.config.learner_steps - steps_done(job))
             continue
         minutes = None if deadline is None else max((deadline - time.monotonic()) / 60, 0.0)
         if minutes == 0 and number > 1:
@@ -104,6 +108,8 @@ def run(args: Arguments) -> int:
             print(fitted(line))
             return 0 if made.outcome.why == "time" else 128 + signal.Signals[made.outcome.why]
         _close(job, made, args.rows, shipped)
+    if args.dry_run and len(jobs) > 1:
+        print(f"in all: {len(jobs)} rows, {duration(seconds_in_all)} one after the other")
     return 0
 
 
@@ -133,17 +139,19 @@ def _begun(job: Job) -> Run:
     return there
 
 
-def _pace(job: Job, shipped: dict[Row, RowFolder], may_time: bool) -> tuple[float | None, str]:
-    """Seconds per learner step, and where that is from: what is known, or a timing now."""
+def _pace(
+    job: Job, shipped: dict[Row, RowFolder], timed: tuple[float, str] | None, may_time: bool
+) -> tuple[float | None, str]:
+    """Seconds per learner step, and where that is from: what is known, another row's timing, or one now."""
     if steps_done(job) >= job.config.learner_steps:
         return None, ""
-    if (known := pace_of(job, shipped)) is not None:
+    if (known := pace_of(job, shipped) or timed) is not None:
         return known
     if not may_time:
         return None, "no row was made on such a device; a timing would take of the minutes given"
     with plain_console(stderr=True).status("timing a round"):
         seconds = time_round(job.config, find_experiment(job.row.experiment).world, as_reward(job.config.reward))
-    return seconds / job.config.updates_per_round, "from a short timing here, without compilation and evaluations"
+    return seconds / job.config.updates_per_round, TIMED
 
 
 def _close(job: Job, made: Run, rows: Path, shipped: dict[Row, RowFolder]) -> None:
