@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Mapping
 
-Scope = MutableMapping[str, Any]
-App = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
@@ -29,80 +31,49 @@ HEADERS = {
 }
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def refusal(headers: dict[str, str], host: str, port: int, is_websocket: bool) -> str:
+def refusal(headers: Mapping[str, str], host: str, port: int, is_websocket: bool) -> str:
     """Why a request to a server bound to host and port is refused, or "" where it is not."""
-    said = headers.get("host", "")
-    name, said_port = _split(said)
-    if said_port != port or not _is_ours(name, host):
+    said = headers.get("host", "").lower()
+    name = said.removesuffix(f":{port}")
+    is_port_ours = name != said or port == 80  # which a browser leaves out
+    if not is_port_ours or not _is_ours(name.strip("[]"), host.lower()):
         return f"this server is not {said!r}"
     origin = headers.get("origin")
     if origin is None:
         return "a websocket needs an Origin" if is_websocket else ""
-    return "" if origin.lower() == f"http://{said.lower()}" else f"{origin!r} is another origin"
-
-
-def guarded(app: App, host: str, port: int) -> App:
-    """The app behind the checks, its answers with `HEADERS`."""
-
-    async def guard(scope, receive, send) -> None:
-        if scope["type"] not in ("http", "websocket"):
-            return await app(scope, receive, send)
-        is_websocket = scope["type"] == "websocket"
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        reason = refusal(headers, host, port, is_websocket)
-        if reason and is_websocket:
-            await receive()  # the request to connect
-            return await send({"type": "websocket.close", "code": 1008, "reason": reason})  # an HTTP 403
-        if reason:
-            await _send_text(send, 403, f"refused: {reason}\n")
-        else:
-            await app(scope, receive, send if is_websocket else _with_headers(send))
-
-    return guard
-
-
-def _with_headers(send):
-    async def send_with_headers(message) -> None:
-        if message["type"] == "http.response.start":
-            extra = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-            message = {**message, "headers": [*message.get("headers", []), *extra]}
-        await send(message)
-
-    return send_with_headers
-
-
-async def _send_text(send, status: int, text: str) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": text.encode()})
-
-
-def _split(host: str) -> tuple[str, int]:
-    """Name and port of a Host header; a browser leaves out port 80."""
-    name, colon, port = host.rpartition(":")
-    if not colon or port.endswith("]"):
-        name, port = host, "80"
-    return name.strip("[]").lower(), int(port) if port.isdecimal() else -1
+    return "" if origin.lower() == f"http://{said}" else f"{origin!r} is another origin"
 
 
 def _is_ours(name: str, host: str) -> bool:
-    if is_loopback(host):
-        return name in LOOPBACK or name == host.lower()
-    if host in ("0.0.0.0", "::"):  # reached under any of the machine's addresses: rebinding needs a name, not a number
-        return name in LOOPBACK or name == socket.gethostname().lower() or _is_number(name)
-    return name == host.lower()
+    address = _address(host)
+    if address is not None and address.is_unspecified:  # 0.0.0.0 and ::, reached under any of the machine's addresses
+        # Rebinding needs a name, not a number.
+        return name in ("localhost", socket.gethostname().lower()) or _address(name) is not None
+    is_loopback = host == "localhost" if address is None else address.is_loopback
+    return name == host or (is_loopback and name in LOOPBACK)
 
 
-def _is_number(name: str) -> bool:
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        ipaddress.ip_address(name)
+        return ipaddress.ip_address(name)
     except ValueError:
-        return False
-    return True
+        return None
+
+
+def guarded(app: ASGIApp, host: str, port: int) -> ASGIApp:
+    """The app behind the checks, its answers with `HEADERS`."""
+
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        is_websocket = scope["type"] == "websocket"
+        answer = app
+        if reason := refusal(HTTPConnection(scope).headers, host, port, is_websocket):
+            page = PlainTextResponse(f"refused: {reason}\n", 403)
+            answer = WebSocketClose(1008, reason) if is_websocket else page  # before it is accepted: an HTTP 403
+        await answer(scope, receive, send_with_headers)
+
+    return guard

@@ -11,7 +11,6 @@ import sys
 from typing import Any
 
 from ndigo.errors import NdigoError
-from ndigo.viewer.guard import App, guarded
 from ndigo.viewer.page import STATIC
 from ndigo.viewer.stage import Company, Stage
 
@@ -22,8 +21,11 @@ try:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route, WebSocketRoute
+    from starlette.types import ASGIApp
     from starlette.websockets import WebSocket, WebSocketDisconnect
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    from ndigo.viewer.guard import guarded
 except ImportError as error:
     raise NdigoError(f"the viewer needs {error.name}: pip install ndigo[viewer]") from None
 
@@ -46,7 +48,7 @@ class BadMessage(Exception):
 
 def make_app(
     company: Company | None, recording: bytes | None, host: str, port: int, most_sessions: int = MOST_SESSIONS
-) -> App:
+) -> ASGIApp:
     """Serves live sessions of a company, or one recording. Files are read now: no request's path reaches the disk."""
     files = {path.name: (path.read_bytes(), TYPES[path.suffix]) for path in STATIC.iterdir()}
     page, kind = files["index.html"]
@@ -180,7 +182,7 @@ def _is_worth_telling(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], UnicodeDecodeError))
 
 
-def make_server(app: App) -> uvicorn.Server:
+def make_server(app: ASGIApp) -> uvicorn.Server:
     logging.getLogger("uvicorn.error").addFilter(_is_worth_telling)
     config = uvicorn.Config(
         app,
@@ -196,7 +198,7 @@ def make_server(app: App) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def serve(app: App, listener: socket.socket) -> None:
+def serve(app: ASGIApp, listener: socket.socket) -> None:
     """Runs until Ctrl-C."""
     try:
         make_server(app).run(sockets=[listener])
