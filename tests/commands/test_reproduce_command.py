@@ -149,8 +149,8 @@ def test_all_walks_the_missing_rows_of_the_plan(tmp_path, monkeypatch, capsys):
         "[1/2] exp1-ndigo-4",
         "[2/2] exp1-icm",
     ]
-    assert "about 1.0 min on cpu (as its experiment's shipped rows took)" in out
-    assert out.endswith("in all: 2 rows, about 2.0 min one after the other\n")
+    assert "about 60 s on cpu (as its experiment's shipped rows took)" in out
+    assert out.endswith("in all: 2 rows, about 2 min one after the other\n")
 
 
 def test_one_round_is_timed_for_all_rows_of_a_command(tmp_path, monkeypatch, capsys):
@@ -161,9 +161,9 @@ def test_one_round_is_timed_for_all_rows_of_a_command(tmp_path, monkeypatch, cap
     assert main(["reproduce", "exp1", "--learner-steps", "600", "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert len(timed) == 1
-    assert out.count("about 10.0 min on cpu") == 7
+    assert out.count("about 10 min on cpu") == 7
     assert out.count("(as exp1-ndigo-4, timed here)") == 6
-    assert out.endswith("in all: 7 rows, about 70.0 min one after the other\n")
+    assert out.endswith("in all: 7 rows, about 70 min one after the other\n")
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from ndigo.config import preset as config_of_preset
 from ndigo.errors import NdigoError
 from ndigo.gate import check_records
 from ndigo.paper.experiments import find_world
+from ndigo.report.numbers import how_many
 from ndigo.rewards import make_reward
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import within
@@ -67,7 +68,7 @@ def run(args: Arguments) -> None:
         config = config_of_preset(
             args.preset or default_preset(), world=args.experiment, reward=args.reward, seeds=seeds, **changes
         )
-        many = f"{seeds} seed{'' if seeds == 1 else 's'}"
+        many = how_many(seeds, "seed")
         with working(f"{many}: compiling and timing"):
             timings = measure(config, world, reward, args.repeats)
         title = f"{many} x {config.batch} windows x {config.window} steps, {config.actors} actors"

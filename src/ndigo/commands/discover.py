@@ -18,7 +18,7 @@ from ndigo.config import check_minutes, preset
 from ndigo.evaluation.random_walk import random_walk
 from ndigo.evaluation.visits import visits
 from ndigo.paper.comparisons import prior
-from ndigo.paper.conclusion import conclusion
+from ndigo.paper.conclusion import conclusion, mean_over
 from ndigo.paper.experiments import Experiment, find_experiment
 from ndigo.paper.tables import compared_with_paper
 from ndigo.report.curves import draw_curves
@@ -108,7 +108,7 @@ def closing(mine: Line, walker: Line, experiment: Experiment, minutes: float) ->
     """
 
     def mean(line: Line, metric: str, end: str = "mean") -> float:
-        return float(np.mean([getattr(line.values[metric][name], end) for name in experiment.discovers]))
+        return mean_over(line, metric, experiment.discovers, end)
 
     has_learned = mean(mine, "first_visit", "high") < mean(walker, "first_visit", "low")
     level = "" if (room := prior(experiment.name)) is None else f"{room:.2f} knows the room and "

@@ -10,6 +10,7 @@ import tyro
 
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError
+from ndigo.report.numbers import how_many
 from ndigo.storage.episodes import Recording, load_episodes, save_episodes, some_episodes
 from ndigo.terminal.options import Trust, within
 from ndigo.terminal.working import working
@@ -65,7 +66,7 @@ def run(args: Arguments) -> None:
         within("--until", args.until, 1, num_steps)
     if args.episodes_file is not None:
         save_episodes(args.episodes_file, episodes)
-        _say(args.episodes_file, f"{_count(len(episodes.keys), 'episode')}")
+        _say(args.episodes_file, how_many(len(episodes.keys), "episode"))
     for path in args.figure:
         with working(f"drawing {path.name}"):
             write_snapshots(path, episodes, 0, args.steps)
@@ -78,13 +79,13 @@ def run(args: Arguments) -> None:
             film = film_of(episodes, 0, scale=scale, until=args.until)
             with working(path.name, len(film)) as advance:
                 write(path, film, fps, advance)
-            _say(path, f"{_count(len(film), 'frame')}, {film.size[0]} x {film.size[1]}")
+            _say(path, f"{how_many(len(film), 'frame')}, {film.size[0]} x {film.size[1]}")
     if args.html is not None:
         from ndigo.viewer.page import export_html  # with what it needs of the extra `viewer`
 
         with working(f"packing {args.html.name}"):
             export_html(episodes, args.html)
-        _say(args.html, f"page with {_count(len(episodes.keys), 'episode')}")
+        _say(args.html, f"page with {how_many(len(episodes.keys), 'episode')}")
 
 
 def _check(args: Arguments) -> None:
@@ -135,7 +136,3 @@ def _recorded(args: Arguments) -> Recording:
 
 def _say(path: Path, what: str) -> None:
     print(f"{path}: {what}, {path.stat().st_size / 1e6:.2f} MB", flush=True)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -19,6 +19,7 @@ from ndigo.errors import NdigoError
 from ndigo.evaluation.visits import in_view
 from ndigo.gate import check_world, is_own
 from ndigo.paper.experiments import find_world
+from ndigo.report.numbers import how_many
 from ndigo.terminal.keyboard import keys
 from ndigo.terminal.options import within
 from ndigo.terminal.screen import beside, screen
@@ -184,13 +185,9 @@ def _objects(game: Game) -> list[str]:
     ]
 
 
-def _times(count: int) -> str:
-    return f"{count} step{'' if count == 1 else 's'}"
-
-
 def _summary(game: Game) -> str:
     seen = [
-        f"{name} not seen" if first is None else f"{name} in view for {_times(count)}, first at {first}"
+        f"{name} not seen" if first is None else f"{name} in view for {how_many(count, 'step')}, first at {first}"
         for name, count, first in zip(game.world.objects, game.count, game.first, strict=True)
     ]
-    return f"{game.title}, {_times(game.t)}: {'; '.join(seen)}"
+    return f"{game.title}, {how_many(game.t, 'step')}: {'; '.join(seen)}"

@@ -27,6 +27,7 @@ from ndigo.paper.state import blocks, claims_section, summary, write_docs
 from ndigo.paper.tables import compared_with_paper, experiment_of_run, paper_sheets
 from ndigo.report.curves import curves_figure, draw_curves
 from ndigo.report.figures import FORMATS, as_svg, save_figure
+from ndigo.report.numbers import how_many
 from ndigo.report.page import Section, figures_section, page, players_section, tables_section
 from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
@@ -133,7 +134,7 @@ def _lines(folders: Sequence[RunFolder], say: Callable[[str], None] = lambda tex
     for folder, reward in zip(folders, rewards, strict=True):
         last, num_seeds = folder.evaluations()[-1], folder.settings()["config"]["seeds"]
         label = reward if rewards.count(reward) == 1 else folder.path.name
-        say(f"  {folder.path}: {reward}, {num_seeds} seed{'' if num_seeds == 1 else 's'}, step {last['step']:,}")
+        say(f"  {folder.path}: {reward}, {how_many(num_seeds, 'seed')}, step {last['step']:,}")
         line = line_of(label, folder.settings(), last["evaluation"])
         lines.append(with_whole(line, folder.settings(), last["evaluation"]))
     return lines

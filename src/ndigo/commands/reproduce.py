@@ -22,9 +22,10 @@ from ndigo.paper import plan
 from ndigo.paper.experiments import Row, find_experiment
 from ndigo.paper.measured import compared, measured
 from ndigo.paper.plan import Job, all_rows, find_row, find_rows, job_of, recipe, ships_agent
-from ndigo.paper.reproduce import cost, duration, finish, pace_of, steps_done
+from ndigo.paper.reproduce import cost, finish, pace_of, steps_done
 from ndigo.paper.rows import RowFolder, load_row, ship_row
 from ndigo.paper.tables import compared_with_paper
+from ndigo.report.numbers import duration
 from ndigo.report.tables import line_of
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
@@ -109,7 +110,7 @@ def run(args: Arguments) -> int:
             return 0 if made.outcome.why == "time" else 128 + signal.Signals[made.outcome.why]
         _close(job, made, args.rows, shipped)
     if args.dry_run and len(jobs) > 1:
-        print(f"in all: {len(jobs)} rows, {duration(seconds_in_all)} one after the other")
+        print(f"in all: {len(jobs)} rows, about {duration(seconds_in_all)} one after the other")
     return 0
 
 

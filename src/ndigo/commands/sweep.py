@@ -16,6 +16,7 @@ from rich import box
 from rich.table import Table
 
 from ndigo.errors import NdigoError, StoppedNow
+from ndigo.report.numbers import duration, how_many
 from ndigo.scale.engine import Asked, Work, find_engine
 from ndigo.scale.status import STATES, Seen, look
 from ndigo.scale.sweep import SweepRow, read_sweep, refuse_other_settings
@@ -151,7 +152,7 @@ def _summary(seen: Sequence[Seen]) -> str:
     """`5 rows: 2 done, 1 running, 2 waiting`."""
     counts = Counter(now.state for now in seen)
     states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
-    return f"{len(seen)} row{'s' * (len(seen) != 1)}: {states}"
+    return f"{how_many(len(seen), 'row')}: {states}"
 
 
 def _table(rows: Sequence[SweepRow]) -> Table:
@@ -165,19 +166,9 @@ def _table(rows: Sequence[SweepRow]) -> Table:
             row.name,
             now.state,
             f"{now.step:,} of {row.config.learner_steps:,}",
-            duration(now.seconds),
+            "" if now.seconds is None else duration(now.seconds),
             "" if now.per_second is None else f"{now.per_second:.3g}",
-            duration(now.left),
+            "" if now.left is None else duration(now.left),
             now.why or now.where,
         )
     return table
-
-
-def duration(seconds: float | None) -> str:
-    """`40 s`, `12 min`, `3.5 h`, `2.1 d`."""
-    if seconds is None:
-        return ""
-    for size, unit, digits in ((86_400, "d", 1), (3_600, "h", 1), (60, "min", 0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.{digits}f} {unit}"
-    return f"{seconds:.0f} s"

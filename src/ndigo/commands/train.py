@@ -33,6 +33,7 @@ from ndigo.devices.processes import is_first, join
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.gate import check_records
 from ndigo.paper.experiments import find_world
+from ndigo.report.numbers import how_many
 from ndigo.rewards import make_reward
 from ndigo.scale.settings_file import is_run, read_settings
 from ndigo.scale.vary import runs_in, varied
@@ -250,7 +251,7 @@ def _basis(args: Arguments) -> str:
 
 def _opening(beside: Sequence[Config], how: str, mesh: str | None) -> str:
     config, lanes = beside[0], len(beside) * beside[0].seeds
-    seeds = f"{config.seeds} seed{'s' * (config.seeds != 1)}"
+    seeds = how_many(config.seeds, "seed")
     if len(beside) > 1:
         seeds = f"{len(beside)} settings of {seeds}"
     chosen, there = choose_mesh(mesh, config, lanes), jax.device_count()

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from ndigo.agents.agent import Agent
+from ndigo.report.numbers import how_many
 
 
 def card(title: str, rows: Mapping[str, str]) -> str:
@@ -23,21 +24,17 @@ def card(title: str, rows: Mapping[str, str]) -> str:
     return f"<table><caption><b>{html.escape(title)}</b></caption><tbody>{cells}</tbody></table>"
 
 
-def count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def run_line(path: Any, config: Any, step: int) -> str:
     """`Run(runs/first: ndigo-4 in exp1, 3 seeds, 2,048 of 16,000 learner steps)`."""
-    what = f"{config.reward} in {config.world}, {count(config.seeds, 'seed')}"
-    return f"Run({path}: {what}, {step:,} of {count(config.learner_steps, 'learner step')})"
+    what = f"{config.reward} in {config.world}, {how_many(config.seeds, 'seed')}"
+    return f"Run({path}: {what}, {step:,} of {how_many(config.learner_steps, 'learner step')})"
 
 
 def agent_card(agent: Agent) -> str:
     """Who an agent is and what it is made of; its line as the title."""
     about, model = agent.about, agent.params.model
     step, seed = about.get("learner_step"), about.get("seed")
-    ahead = f"{count(agent.num_ahead, 'step')} ahead" if agent.num_ahead else "nothing"
+    ahead = f"{how_many(agent.num_ahead, 'step')} ahead" if agent.num_ahead else "nothing"
     weights = sum(np.size(leaf) for leaf in jax.tree.leaves(agent.params))
     rows = {
         "world": about.get("world", agent.world.name),
@@ -45,7 +42,7 @@ def agent_card(agent: Agent) -> str:
         "seed": "" if seed is None else str(seed),
         "learner steps": "" if step is None else f"{step:,}",
         "predicts": ahead,
-        "belief": count(model.core.size, "number"),
+        "belief": how_many(model.core.size, "number"),
         "weights": f"{weights:,}, computed in {agent.config.precision}",
     }
     return card(repr(agent), rows)

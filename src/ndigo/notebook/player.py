@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ndigo.agents.agent import Agent
 from ndigo.errors import NdigoError
+from ndigo.report.numbers import how_many
 from ndigo.storage.episodes import Recording
 from ndigo.viewer.page import export_html, single_page
 from ndigo.watching.recording import record_numbered
@@ -33,8 +34,8 @@ class Player:
         return f'<iframe title="ndigo" sandbox="allow-scripts" {size} srcdoc="{page}"></iframe>'
 
     def __repr__(self) -> str:
-        meta, count = self.episodes.meta, len(self.episodes.keys)
-        return f"Player({meta['label']} in {meta['world']}, {count} episode{'' if count == 1 else 's'})"
+        meta = self.episodes.meta
+        return f"Player({meta['label']} in {meta['world']}, {how_many(len(self.episodes.keys), 'episode')})"
 
 
 def play(agent: Agent, episode: int = 0, *, episodes: int = 1, seed: int = 0, height: int | None = None) -> Player:

@@ -23,7 +23,8 @@ WORDS: Mapping[Verdict, tuple[str, str]] = {  # of one claim, and of more
 }
 
 
-def mean_over(line: Line, metric: str, names: list[str], end: str = "mean") -> float:
+def mean_over(line: Line, metric: str, names: Sequence[str], end: str = "mean") -> float:
+    """The mean over objects of a metric, or of one end of its interval."""
     return float(np.mean([getattr(line.values[metric][name], end) for name in names]))
 
 

@@ -19,22 +19,27 @@ from ndigo.paper import plan
 from ndigo.paper.experiments import Row, find_experiment
 from ndigo.paper.plan import Job
 from ndigo.paper.rows import RowFolder, save_row
+from ndigo.report.numbers import duration
 from ndigo.rewards import make_reward
 from ndigo.storage.run_folder import RunFolder
-from ndigo.training.cost import disk_bytes, known_pace
+from ndigo.training.cost import disk_bytes
 from ndigo.training.trained import Trained
 
 EVALUATION_SEED = 1_000_000  # no episode of a run's own evaluations is drawn from it
 
 
 def pace_of(job: Job, shipped: Mapping[Row, RowFolder]) -> tuple[float, str] | None:
-    """Seconds per learner step, and where that is from: this run, or rows made on this device."""
-    results = {} if job.is_trial else {row: folder.result for row, folder in shipped.items()}
-    made = {
-        "as its experiment's shipped rows took": [r for x, r in results.items() if x.experiment == job.row.experiment],
-        "as the shipped rows took": list(results.values()),
-    }
-    return known_pace(RunFolder(job.path), made)
+    """Seconds per learner step, and where that is from: this run, else shipped rows made on such a device."""
+    if lines := job.lines():
+        return lines[-1]["seconds"] / lines[-1]["step"], "at the pace it has had"
+    device = jax.devices()[0].device_kind
+    rows = [row for row, folder in shipped.items() if folder.result["device"] == device and not job.is_trial]
+    near = [row for row in rows if row.experiment == job.row.experiment]
+    results = [shipped[row].result for row in near or rows]
+    if not results:
+        return None
+    source = "as its experiment's shipped rows took" if near else "as the shipped rows took"
+    return sum(r["seconds"] for r in results) / sum(r["learner_steps"] for r in results), source
 
 
 def cost(job: Job, pace: float | None, source: str) -> str:
@@ -44,7 +49,7 @@ def cost(job: Job, pace: float | None, source: str) -> str:
     done = steps_done(job)
     estimate = "nothing is left to train"
     if done < config.learner_steps:
-        long = duration((config.learner_steps - done) * pace) if pace else "unknown time"
+        long = f"about {duration((config.learner_steps - done) * pace)}" if pace else "unknown time"
         estimate = f"{long} on {jax.devices()[0].device_kind} ({source})"
     disk = disk_bytes(config, world, make_reward(config.reward))
     where = next(path for path in (job.path, *job.path.absolute().parents) if path.exists())
@@ -67,10 +72,6 @@ def cost(job: Job, pace: float | None, source: str) -> str:
 def steps_done(job: Job) -> int:
     lines = job.lines()
     return lines[-1]["step"] if lines else 0
-
-
-def duration(seconds: float) -> str:
-    return f"about {seconds / 60:,.1f} min" if seconds < 7200 else f"about {seconds / 3600:,.0f} hours"
 
 
 def finish(

@@ -1,4 +1,4 @@
-"""What a run costs, before it begins: seconds a learner step, disk and memory."""
+"""What a run costs, before it begins: disk, memory, and the time of a round."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import dataclasses
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage.checkpoint import NUM_NEWEST
-from ndigo.storage.run_folder import RunFolder
 from ndigo.training.trainer import make_trainer
 from ndigo.worlds import World
 
@@ -53,18 +51,6 @@ def device_bytes() -> int:
         return min(machine, int(CGROUP_LIMIT.read_text()))
     except (OSError, ValueError):  # no such file, or "max"
         return machine
-
-
-def known_pace(run: RunFolder, made: Mapping[str, Sequence[dict[str, Any]]]) -> tuple[float, str] | None:
-    """Seconds a learner step and where that is from: the run itself, else the first of `made` with one from here."""
-    if run.path.exists() and (lines := run.metrics()):
-        return lines[-1]["seconds"] / lines[-1]["step"], "at the pace it has had"
-    device = jax.devices()[0].device_kind
-    for what, results in made.items():
-        here = [result for result in results if result["device"] == device]
-        if here:
-            return sum(r["seconds"] for r in here) / sum(r["learner_steps"] for r in here), what
-    return None
 
 
 def time_round(config: Config, world: World, reward: IntrinsicReward) -> float:
