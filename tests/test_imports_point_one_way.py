@@ -22,7 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rewards": BASE | {"oracle"},  # ideal rewards; what the exact filter reads is actions and observations
     "agents": BASE | SIBLINGS,
     "evaluation": BASE | SIBLINGS | {"agents", "oracle"},
-    "oracle": BASE | {"worlds", "agent"},
+    "oracle": BASE | {"worlds"},
     "report": BASE | {"worlds", "storage", "terminal"},
     "watching": LOOKED_AT | {"report"},
     "audit": LOOKED_AT | {"report"},

@@ -9,16 +9,9 @@ import pytest
 from reference.brownian import ParkedWatcher
 
 from ndigo.agent import follow, random_walker
-from ndigo.oracle import (
-    expected_ndigo,
-    ideal_ndigo,
-    ideal_prediction_error,
-    ideal_table,
-    knowledge,
-    make_filter,
-)
-from ndigo.rewards import ndigo_sum_reward
-from ndigo.types import Policy
+from ndigo.oracle import expected_ndigo, ideal_table, knowledge, make_filter
+from ndigo.rewards import ndigo_reward, ndigo_sum_reward
+from ndigo.types import Policy, ahead
 from ndigo.worlds import Object, make_world
 from ndigo.worlds.rollout import rollout
 from oracle.rooms import five_rooms
@@ -58,7 +51,7 @@ def test_white_noise_pays_ndigo_nothing_on_any_path_and_prediction_error_for_eve
     episode, table = judged(world, Policy("mixed", start, act), 128, K=6)
     is_still = np.asarray(episode.a_t).max(axis=1) == 0
     assert 40 <= is_still.sum() <= 88
-    pay = jax.jit(jax.vmap(lambda L: ([ideal_ndigo(L, H) for H in (1, 2, 4, 5)], ideal_prediction_error(L))))
+    pay = jax.jit(jax.vmap(lambda L: ([ndigo_reward(L, H) for H in (1, 2, 4, 5)], ahead(L, 1))))
     rewards, error = jax.device_get(pay(table.frame))
     assert max(abs(r_t).max() for r_t in rewards) < 2e-5
     # 20 of 48 cells are in view: 19/47 of the frames show it, at ln 47 each, and the rest costs less.
@@ -89,7 +82,7 @@ def test_first_sight_of_a_fixed_object_pays_ln_48_and_a_located_one_nothing():
     world, episode = seen_first_from_the_door(wait=0, num_steps=20)
     filter_ = make_filter(world)
     table = jax.jit(lambda e: ideal_table(filter_, filter_.run(e.a_t, e.o_t), e.a_t, e.o_t, K=5))(episode)
-    pay = jax.jit(lambda L: ({H: ideal_ndigo(L, H) for H in (1, 2, 4)}, ndigo_sum_reward(L, 5)))
+    pay = jax.jit(lambda L: ({H: ndigo_reward(L, H) for H in (1, 2, 4)}, ndigo_sum_reward(L, 5)))
     rewards, r_sum = jax.device_get(pay(table.channels))
     for H, r_tc in rewards.items():
         r_fixed = r_tc[:, 1]
@@ -147,7 +140,7 @@ def test_white_noise_that_blocks_pays_an_agent_that_shuttles_through_it():
         return a_t, filter_.predict(b_t, a_t)
 
     _, table = judged(world, Policy("shuttle", lambda key: filter_.prior, act), 256, K=5)
-    pay = jax.jit(jax.vmap(lambda L: [ideal_ndigo(L, H)[H:].mean(axis=0) for H in (1, 4)]))
+    pay = jax.jit(jax.vmap(lambda L: [ndigo_reward(L, H)[H:].mean(axis=0) for H in (1, 4)]))
     whole, split = jax.device_get((pay(table.frame), pay(table.channels)))
     for H, nats, by_frame, by_channel in zip(
         (1, 4), (0.11, 0.07), whole, (r_c.sum(axis=-1) for r_c in split), strict=True
@@ -193,7 +186,7 @@ def test_mean_reward_is_a_difference_of_information_gains(name, H):
     filter_ = make_filter(tiny(name)[0])
 
     def last_reward(a_t, o_t):
-        return ideal_ndigo(ideal_table(filter_, filter_.run(a_t, o_t), a_t, o_t, H + 1).frame, H)[-1]
+        return ndigo_reward(ideal_table(filter_, filter_.run(a_t, o_t), a_t, o_t, H + 1).frame, H)[-1]
 
     table = jax.jit(jax.vmap(last_reward, in_axes=(None, 0)))
     means = np.array([conditional_means(name, H, seed, table) for seed in range(12)])
@@ -216,7 +209,7 @@ def test_expected_reward_is_the_mean_of_the_reward_by_object():
         episode = rollout(world, random_walker(world), key)
         b_t = filter_.run(episode.a_t, episode.o_t)
         table = ideal_table(filter_, b_t, episode.a_t, episode.o_t, 3)
-        r_tc, expected = ideal_ndigo(table.channels, 2), expected_ndigo(filter_, b_t, episode.a_t, 2)
+        r_tc, expected = ndigo_reward(table.channels, 2), expected_ndigo(filter_, b_t, episode.a_t, 2)
         return r_tc[:, 1:].sum(axis=0), expected.sum(axis=0), expected.min()
 
     sampled, expected, lowest = map(np.asarray, jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), 64)))

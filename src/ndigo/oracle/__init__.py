@@ -3,16 +3,8 @@
 from ndigo.oracle.exactness import exact_horizon
 from ndigo.oracle.filter import Belief, Filter, make_filter
 from ndigo.oracle.predictive import Nats, predict_nats, predict_views
-from ndigo.oracle.quantities import (
-    Knowledge,
-    expected_ndigo,
-    ideal_ndigo,
-    ideal_prediction_error,
-    ideal_table,
-    information_gain,
-    knowledge,
-)
-from ndigo.oracle.reference_agents import greedy, planner, searcher
+from ndigo.oracle.quantities import Knowledge, expected_ndigo, ideal_table, information_gain, knowledge
+from ndigo.oracle.reference_agents import greedy, planner
 from ndigo.oracle.search import SearchPath, search_path, seek_path
 
 __all__ = [
@@ -24,8 +16,6 @@ __all__ = [
     "exact_horizon",
     "expected_ndigo",
     "greedy",
-    "ideal_ndigo",
-    "ideal_prediction_error",
     "ideal_table",
     "information_gain",
     "knowledge",
@@ -34,6 +24,5 @@ __all__ = [
     "predict_nats",
     "predict_views",
     "search_path",
-    "searcher",
     "seek_path",
 ]

@@ -1,13 +1,11 @@
-"""Exact quantities along a trajectory: what there is to know, what a frame taught, what rewards pay.
+"""Exact quantities along a trajectory: what there is to know, what a frame taught, and the table that rewards read.
 
 All in nats, with b_t the exact belief and L_{t+k|t} the exact predictive loss:
 
     entropy         H[b^i_t], about the object's cell
     discovery loss  -ln b^i_t(true cell)                      the floor under any probe
     gain            KL(b^i_t || b^i_t before o_t)             Bayesian surprise of frame t, or of what lasts of it
-    table           loss_tk[t, k-1] = L_{t+k|t}
-    NDIGO-H         r_{t+H-1} = L_{t+H|t-1} - L_{t+H|t}
-    PE              r_t = L_{t+1|t}
+    table           loss_tk[t, k-1] = L_{t+k|t}               what `ndigo.rewards` read; `ideal-NAME` pays by it
 """
 
 from __future__ import annotations
@@ -88,24 +86,12 @@ def ideal_table(filter_: Filter, b_t: Belief, a_t: Int[Array, " T"], o_t: UInt8[
     )
 
 
-def ideal_ndigo(loss_tk: Float[Array, "T K ..."], H: int) -> Float[Array, "T ..."]:
-    """r_{t+H-1} = L_{t+H|t-1} - L_{t+H|t}, for whole frames or by channel; the first H steps pay 0."""
-    num_paid = max(loss_tk.shape[0] - H, 0)
-    r_later = loss_tk[:num_paid, H] - loss_tk[1 : num_paid + 1, H - 1]
-    return jnp.concatenate([jnp.zeros_like(loss_tk[: loss_tk.shape[0] - num_paid, 0]), r_later])
-
-
-def ideal_prediction_error(loss_tk: Float[Array, "T K ..."]) -> Float[Array, "T ..."]:
-    """r_t = L_{t+1|t}."""
-    return loss_tk[:, 0]
-
-
 def expected_ndigo(filter_: Filter, b_t: Belief, a_t: Int[Array, " T"], H: int) -> Float[Array, "T N"]:
     """What NDIGO-H pays on average for each object, given the history that ends with the frame it pays for.
 
         E[r_{t+H-1} | h_t, a_t, ..., a_{t+H-1}] = KL(P_{t+H|t} || P_{t+H|t-1}) >= 0
 
-    The same mean as `ideal_ndigo` by channel, without the luck of the frame o_{t+H}.
+    The same mean as `ndigo_reward` of the exact table by channel, without the luck of the frame o_{t+H}.
     """
     tables, T = filter_.tables, a_t.shape[0]
     num_paid = max(T - H, 0)

@@ -21,21 +21,15 @@ import numpy as np
 from jax.scipy.special import entr
 from jaxtyping import Array, Float, Int
 
-from ndigo.agent import follow
 from ndigo.oracle.exactness import free_cells
 from ndigo.oracle.filter import Belief, Filter, Tables, make_filter
 from ndigo.oracle.motion import Motion
-from ndigo.oracle.search import first_steps, search_path
+from ndigo.oracle.search import first_steps
 from ndigo.types import Policy
 from ndigo.worlds import World
 
 LAG = 4  # ours; as far as the paper's NDIGO-4 looks
 Lesson = Callable[[Float[Array, "D S"], Int[Array, ""]], Float[Array, ""]]  # belief, agent's cell -> nats
-
-
-def searcher(world: World, name: str) -> Policy:
-    """Follows the path that finds the object soonest, then stays."""
-    return follow(jnp.array(search_path(world, name).actions), name="searcher")
 
 
 def greedy(world: World, lag: int = LAG) -> Policy:
