@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgb
 
-from ndigo.palette import KINDS, OBJECTS, OTHERS, REWARDS, Line, dash_of, hexadecimal, line_of_reward, object_colours
+from ndigo.palette import KINDS, OBJECTS, OTHERS, REWARDS, Stroke, dash_of, hexadecimal, object_colours, stroke_of
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.report.figures import legible, moved_apart
 from ndigo.worlds.render import legend
@@ -59,7 +59,7 @@ def test_the_simulation_agrees_with_what_is_known():
 
 
 @pytest.mark.parametrize(("one", "other"), list(combinations([*REWARDS.values(), *OTHERS], 2)))
-def test_two_rewards_differ_to_all_eyes_or_in_dash_and_marker(one: Line, other: Line):
+def test_two_rewards_differ_to_all_eyes_or_in_dash_and_marker(one: Stroke, other: Stroke):
     differ_in_form = one.dash != other.dash and one.marker != other.marker
     assert least_difference(one.colour, other.colour) >= 10 or differ_in_form
 
@@ -96,8 +96,8 @@ def test_a_kind_has_its_colour_wherever_it_stands():
 
 
 def test_a_reward_that_the_paper_does_not_have_keeps_its_line():
-    assert line_of_reward("rnd") == line_of_reward("rnd")
-    assert line_of_reward("rnd") in OTHERS
+    assert stroke_of("rnd") == stroke_of("rnd")
+    assert stroke_of("rnd") in OTHERS
 
 
 @pytest.mark.parametrize("heights", [[0.5, 0.5, 0.5], [0.0, 0.01, 0.9], [0.98, 0.99, 1.0], [0.1, 0.2, 0.3]])

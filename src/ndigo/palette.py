@@ -33,7 +33,7 @@ WALLS = "#8a8f98"  # and whatever else is no object
 
 
 @dataclass(frozen=True)
-class Line:
+class Stroke:
     """How a reward's curve is drawn."""
 
     colour: str
@@ -41,30 +41,30 @@ class Line:
     marker: str
 
 
-REWARDS: dict[str, Line] = {
-    "random": Line("#7f7f7f", (0, (1, 1)), "x"),
-    "pe": Line("#d55e00", (0, (5, 1.5)), "s"),
-    "pg": Line("#c9a800", (0, (5, 1, 1, 1)), "v"),
-    "icm": Line("#cc79a7", (0, (3, 1, 1, 1, 1, 1)), "P"),
-    "ndigo-1": Line("#56b4e9", (0, (2, 1)), "^"),
-    "ndigo-2": Line("#009e73", (0, (8, 2)), "D"),
-    "ndigo-4": Line("#0072b2", "-", "o"),
-    "ndigo-5": Line("#4a5bd0", (0, (10, 1)), "h"),
-    "ndigo-10": Line("#a86ae6", (0, (6, 1, 2, 1)), "*"),
+REWARDS: dict[str, Stroke] = {
+    "random": Stroke("#7f7f7f", (0, (1, 1)), "x"),
+    "pe": Stroke("#d55e00", (0, (5, 1.5)), "s"),
+    "pg": Stroke("#c9a800", (0, (5, 1, 1, 1)), "v"),
+    "icm": Stroke("#cc79a7", (0, (3, 1, 1, 1, 1, 1)), "P"),
+    "ndigo-1": Stroke("#56b4e9", (0, (2, 1)), "^"),
+    "ndigo-2": Stroke("#009e73", (0, (8, 2)), "D"),
+    "ndigo-4": Stroke("#0072b2", "-", "o"),
+    "ndigo-5": Stroke("#4a5bd0", (0, (10, 1)), "h"),
+    "ndigo-10": Stroke("#a86ae6", (0, (6, 1, 2, 1)), "*"),
 }
 # Of rewards that the paper does not have.
 OTHERS = (
-    Line("#7a6a53", (0, (4, 2)), "<"),
-    Line("#4c9aa8", (0, (1, 2)), ">"),
-    Line("#b0643c", (0, (7, 1, 1, 1)), "p"),
-    Line("#6b7f3a", (0, (2, 2)), "d"),
+    Stroke("#7a6a53", (0, (4, 2)), "<"),
+    Stroke("#4c9aa8", (0, (1, 2)), ">"),
+    Stroke("#b0643c", (0, (7, 1, 1, 1)), "p"),
+    Stroke("#6b7f3a", (0, (2, 2)), "d"),
 )
 
 # Of whatever else one figure compares, in this order.
 SERIES = tuple(REWARDS[name] for name in ("ndigo-4", "pe", "ndigo-2", "icm", "random"))
 
 
-def line_of_reward(reward: str) -> Line:
+def stroke_of(reward: str) -> Stroke:
     """The same for a reward in every figure."""
     return REWARDS.get(reward) or OTHERS[crc32(reward.encode()) % len(OTHERS)]
 

@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from table import CHOSEN, ORDER, read_runs
 
-from ndigo.palette import dash_of, hexadecimal, line_of_reward, object_colours
+from ndigo.palette import dash_of, hexadecimal, object_colours, stroke_of
 from ndigo.paper.experiments import EXPERIMENTS, Experiment
-from ndigo.paper.measured import Measured, measured
+from ndigo.paper.measured import MeasuredRow, measured
 from ndigo.paper.plan import find_rows
 from ndigo.paper.references import reference_lines
 from ndigo.report.figures import COLUMN, INK, PAGE, STYLE, label_ends, plain, save_figure
@@ -31,7 +31,7 @@ ROWS = Path(__file__).parents[2] / "results" / "rows"
 HORIZON = 400  # the step that stands for "never"
 
 
-def overview(runs: dict[str, Measured]) -> Figure:
+def overview(runs: dict[str, MeasuredRow]) -> Figure:
     """When each object is first seen: a dot per seed, and three lines of reference."""
     rows = [(name, what) for name in ORDER for what in EXPERIMENTS[name].discovers]
     with rc_context(STYLE):
@@ -39,7 +39,7 @@ def overview(runs: dict[str, Measured]) -> Figure:
         axis = figure.subplots()
         for y, (name, what) in enumerate(rows):
             run, experiment = runs[name], EXPERIMENTS[name]
-            style, first = line_of_reward(run.row.reward), run.per_seed("first_visit", what)
+            style, first = stroke_of(run.row.reward), run.per_seed("first_visit", what)
             walker, best = references(experiment, what)
             axis.plot([walker], [y], "x", color=INK, markersize=5, label="random walker" if y == 0 else None)
             axis.plot([best], [y], "|", color=INK, markersize=10, label="best search known" if y == 0 else None)
@@ -56,7 +56,7 @@ def overview(runs: dict[str, Measured]) -> Figure:
     return figure
 
 
-def n_text(name: str, what: str, runs: dict[str, Measured]) -> str:
+def n_text(name: str, what: str, runs: dict[str, MeasuredRow]) -> str:
     return f"{what}, {runs[name].row.reward}"
 
 
@@ -75,7 +75,7 @@ def printed(experiment: Experiment, reward: str, what: str) -> float | None:
     return float(text.split("±")[0]) if text and text[0].isdigit() else None
 
 
-def along(run: Measured, experiment: Experiment) -> Figure:
+def along(run: MeasuredRow, experiment: Experiment) -> Figure:
     """Discovery loss and share of episodes with the object in view, along training: seeds thin, their mean thick."""
     colours = _colours(experiment)
     with rc_context(STYLE):

@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter
 
 from ndigo.palette import SERIES
 from ndigo.paper.experiments import EXPERIMENTS, Row
-from ndigo.paper.measured import Measured, measured
+from ndigo.paper.measured import MeasuredRow, measured
 from ndigo.paper.rows import RowFolder, load_row
 from ndigo.paper.scores import bounds
 from ndigo.report.figures import PAGE, STYLE, plain, save_figure
@@ -28,9 +28,9 @@ ORDER = ("exp1", "exp2", "exp3", "exp5")
 WINDOWS = {"w100-16k": "windows of 100", "w400-16k": "windows of 400", "w100-32k": "windows of 100, 32,000 steps"}
 
 
-def read_runs() -> dict[str, dict[str, Measured]]:
+def read_runs() -> dict[str, dict[str, MeasuredRow]]:
     """Candidate with its steps -> experiment -> what it came to."""
-    found: dict[str, dict[str, Measured]] = {}
+    found: dict[str, dict[str, MeasuredRow]] = {}
     with gzip.open(RUNS, "rt") as file:
         for run in map(json.loads, file):
             candidate, experiment = run["name"].rsplit("-", 1)
@@ -40,14 +40,14 @@ def read_runs() -> dict[str, dict[str, Measured]]:
     return found
 
 
-def seed_scores(run: Measured, experiment: str) -> np.ndarray:
+def seed_scores(run: MeasuredRow, experiment: str) -> np.ndarray:
     """[S], each between 0 and 1: the rule's second step."""
     between = bounds(EXPERIMENTS[experiment])
     parts = [(run.per_seed(*what) - low) / (high - low) for what, (low, high) in between.items()]
     return np.clip(parts, 0, 1).mean(axis=0)
 
 
-def late_scores(run: Measured, experiment: str, share: float) -> np.ndarray:
+def late_scores(run: MeasuredRow, experiment: str, share: float) -> np.ndarray:
     """[S]: the same, of the mean over the evaluations in the last `share` of the run."""
     between, points = bounds(EXPERIMENTS[experiment]), slice(int(len(run.steps) * (1 - share)), None)
     curves = {what: run.curves[what[0]][points, :, run.objects.index(what[1])] for what in between}
@@ -59,7 +59,7 @@ def second_worst(scores: np.ndarray) -> float:
     return float(np.sort(scores)[1])
 
 
-def table(runs: dict[str, dict[str, Measured]]) -> list[str]:
+def table(runs: dict[str, dict[str, MeasuredRow]]) -> list[str]:
     lines = ["| candidate | " + " | ".join(ORDER) + " | mean | minutes per run |", "|---|" + "--:|" * (len(ORDER) + 2)]
     whole = {name: by for name, by in runs.items() if set(by) == set(ORDER)}
     scores = {name: [second_worst(seed_scores(by[e], e)) for e in ORDER] for name, by in whole.items()}
@@ -70,7 +70,7 @@ def table(runs: dict[str, dict[str, Measured]]) -> list[str]:
     return lines
 
 
-def late_table(runs: dict[str, dict[str, Measured]]) -> list[str]:
+def late_table(runs: dict[str, dict[str, MeasuredRow]]) -> list[str]:
     """Scores that do not hang on one step, and how often a policy of the second half misses the object sought."""
     heads = ("candidate", "last step", "last quarter", "last half", "misses, exp1", "exp2", "exp5")
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "--:|" * (len(heads) - 1)]
@@ -88,7 +88,7 @@ def late_table(runs: dict[str, dict[str, Measured]]) -> list[str]:
     return lines
 
 
-def objects(runs: dict[str, dict[str, Measured]], candidate: str) -> list[str]:
+def objects(runs: dict[str, dict[str, MeasuredRow]], candidate: str) -> list[str]:
     """What each object comes to with one candidate: mean over five seeds, and the worst."""
     lines = ["| | seen, % | worst | first at step | latest | discovery loss | worst |", "|---|" + "--:|" * 6]
     for experiment in ORDER:
@@ -103,7 +103,7 @@ def objects(runs: dict[str, dict[str, Measured]], candidate: str) -> list[str]:
     return lines
 
 
-def maze(runs: dict[str, dict[str, Measured]]) -> list[str]:
+def maze(runs: dict[str, dict[str, MeasuredRow]]) -> list[str]:
     """How each candidate's `ndigo-2` comes through the maze: its last object, in the mean and the worst seed."""
     lines = ["| candidate | room 5 seen, % | worst seed | first at step | latest seed |", "|---|--:|--:|--:|--:|"]
     for name, by in runs.items():
@@ -114,13 +114,13 @@ def maze(runs: dict[str, dict[str, Measured]]) -> list[str]:
     return lines
 
 
-def draw(runs: dict[str, dict[str, Measured]], path: Path) -> None:
+def draw(runs: dict[str, dict[str, MeasuredRow]], path: Path) -> None:
     """Left, Experiment 1's loss and visits along the way; right, its loss by steps since the object was last seen."""
     with rc_context(STYLE):
         save_figure(_windows(runs), path.with_suffix(""))
 
 
-def _windows(runs: dict[str, dict[str, Measured]]) -> Figure:
+def _windows(runs: dict[str, dict[str, MeasuredRow]]) -> Figure:
     figure = Figure(figsize=(PAGE, 2.3), layout="constrained")
     along, visits, memory = figure.subplots(1, 3)
     for (name, label), style in zip(WINDOWS.items(), SERIES, strict=False):

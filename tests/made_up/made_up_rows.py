@@ -11,7 +11,7 @@ import numpy as np
 
 from ndigo.evaluation.tracking import NUM_AGES
 from ndigo.paper.experiments import EXPERIMENTS, Row
-from ndigo.paper.measured import Measured, measured
+from ndigo.paper.measured import MeasuredRow, measured
 from ndigo.paper.plan import recipe
 from ndigo.paper.rows import RowFolder, save_row
 
@@ -72,7 +72,7 @@ def make_up(root: Path, row: Row, choose: Choose = lambda metric, name: None, **
     return save_row(root / row.name, **contents(row, choose, **more))
 
 
-def numbers_of(row: Row, choose: Choose = lambda metric, name: None, spread: float = 0.01) -> Measured:
+def numbers_of(row: Row, choose: Choose = lambda metric, name: None, spread: float = 0.01) -> MeasuredRow:
     """The same without files."""
     made = contents(row, choose, spread)
     return measured(row, RowFolder(Path(), made["settings"], made["result"], made["lines"]))

@@ -13,7 +13,7 @@ from ndigo.paper.claims import Part, above, decide, judge, less, no_difference
 from ndigo.paper.comparisons import prior
 from ndigo.paper.experiments import Row
 from ndigo.paper.experiments.across import all_claims
-from ndigo.paper.measured import Measured
+from ndigo.paper.measured import MeasuredRow
 from ndigo.paper.plan import all_rows
 from ndigo.report import statistics
 from ndigo.report.statistics import Estimate, mean_of
@@ -144,7 +144,7 @@ def test_a_coarser_grid_leaves_every_comparison_as_it_is(monkeypatch):
     """Of rows with every kind of seed: some that never see the object, some alike, some far off."""
     rng = np.random.default_rng(0)
 
-    def noisy(row: Row) -> Measured:
+    def noisy(row: Row) -> MeasuredRow:
         made = numbers_of(row)
         final = {name: x * rng.lognormal(0, 0.5, x.shape).round(1) for name, x in made.final.items()}
         final["visits"] = 20 * final["first_visit"] * (rng.random(final["visits"].shape) < 0.3)

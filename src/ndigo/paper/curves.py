@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from ndigo.palette import Dash, dash_of, line_of_reward
+from ndigo.palette import Dash, dash_of, stroke_of
 from ndigo.paper.comparisons import prior
 from ndigo.paper.experiment import Experiment, Row
-from ndigo.paper.measured import Measured, Rows
+from ndigo.paper.measured import MeasuredRow, Rows
 from ndigo.report.figures import COLUMN, INK, PAGE, STYLE, label_ends, plain
 from ndigo.report.statistics import bootstrap, bootstrap_of
 
@@ -55,7 +55,7 @@ def tracking_figure(experiment: Experiment, rows: Rows) -> Figure | None:
         axes = figure.subplots(num_rows, PICTURES_IN_A_ROW, sharex=True, sharey=True, squeeze=False).flat
         for numbers, axis in zip(there, axes, strict=False):
             plain(axis)
-            colour = line_of_reward(numbers.row.reward).colour
+            colour = stroke_of(numbers.row.reward).colour
             axis.set_title(numbers.row.reward, color=colour, fontsize=8)
             for nth, name in enumerate(numbers.discovers):
                 i = numbers.objects.index(name)
@@ -88,7 +88,7 @@ def _pooled(loss: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, Interval]:
         return ages, bootstrap_of(lambda mean: mean[..., 0, :] / mean[..., 1, :], sums)
 
 
-def _there(experiment: Experiment, rows: Rows) -> list[Measured]:
+def _there(experiment: Experiment, rows: Rows) -> list[MeasuredRow]:
     planned = [Row(experiment.name, reward) for reward in experiment.rewards]
     return [rows[row] for row in planned if row in rows]
 
@@ -104,7 +104,7 @@ def _empty(x: str, y: str) -> tuple[Figure, Axes]:
 
 def _line(axis: Axes, reward: str, x: np.ndarray, values: np.ndarray) -> tuple[float, str, str]:
     """Draws it; returns where it ends, its name and its colour."""
-    style, interval = line_of_reward(reward), bootstrap(values)
+    style, interval = stroke_of(reward), bootstrap(values)
     _drawn(axis, x, interval, color=style.colour, label=reward, linestyle=style.dash, marker=style.marker)
     return float(interval[0][-1]), reward, style.colour
 

@@ -19,7 +19,7 @@ METRICS = ("visits", "first_visit", "frequency", "discovery_loss")
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRow:
     """One row's numbers; the first axis is the seed's."""
 
     row: Row
@@ -63,14 +63,14 @@ class Measured:
         return dict(zip(self.channels, estimates(last), strict=True))
 
 
-Rows = Mapping[Row, Measured]
+Rows = Mapping[Row, MeasuredRow]
 
 
-def measured(row: Row, folder: RowFolder) -> Measured:
+def measured(row: Row, folder: RowFolder) -> MeasuredRow:
     """The numbers of a row's folder."""
     world, result = folder.settings["world"], folder.result
     lines = folder.metrics
-    return Measured(
+    return MeasuredRow(
         row=row,
         objects=tuple(world["objects"]),
         channels=tuple(world["channels"]),
@@ -88,7 +88,7 @@ def measured(row: Row, folder: RowFolder) -> Measured:
     )
 
 
-def differences(new: Measured, shipped: Measured) -> Sequence[tuple[str, str, float, Estimate, bool]]:
+def differences(new: MeasuredRow, shipped: MeasuredRow) -> Sequence[tuple[str, str, float, Estimate, bool]]:
     """(metric, object, new mean, shipped interval, whether the one lies in the other) for every number of a table."""
     found = []
     for metric in METRICS:
@@ -101,7 +101,7 @@ def differences(new: Measured, shipped: Measured) -> Sequence[tuple[str, str, fl
     return found
 
 
-def compared(new: Measured, shipped: Measured) -> str:
+def compared(new: MeasuredRow, shipped: MeasuredRow) -> str:
     """Whether a remade row agrees with the shipped one, and where not."""
     found = differences(new, shipped)
     outside = [difference for difference in found if not difference[-1]]

@@ -14,7 +14,7 @@ from typing import Any
 from ndigo.config import Config, preset
 from ndigo.errors import unknown_name
 from ndigo.paper.experiments import EXPERIMENTS, Experiment, Row, find_experiment
-from ndigo.paper.measured import Measured, measured
+from ndigo.paper.measured import MeasuredRow, measured
 from ndigo.paper.rows import RowFolder, is_row, load_row
 from ndigo.storage.run_folder import RunFolder
 
@@ -82,7 +82,7 @@ def find_rows(root: Path) -> dict[Row, RowFolder]:
     return {row: x for row, x in row_folders(root).items() if not departures(row, x.settings["config"])}
 
 
-def load_rows(root: Path) -> dict[Row, Measured]:
+def load_rows(root: Path) -> dict[Row, MeasuredRow]:
     return {row: measured(row, folder) for row, folder in find_rows(root).items()}
 
 

@@ -20,9 +20,9 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from ndigo.palette import line_of_reward
+from ndigo.palette import stroke_of
 from ndigo.paper.experiment import EXPERIMENTS, Experiment
-from ndigo.paper.measured import Measured, Rows
+from ndigo.paper.measured import MeasuredRow, Rows
 from ndigo.paper.references import reference_lines
 from ndigo.report.figures import INK, PAGE, STYLE, plain
 from ndigo.report.statistics import LEVEL, Estimate
@@ -46,7 +46,7 @@ def bounds(experiment: Experiment) -> dict[tuple[str, str], tuple[float, float]]
     return found
 
 
-def score(measured: Measured, between: Mapping[tuple[str, str], tuple[float, float]]) -> np.ndarray:
+def score(measured: MeasuredRow, between: Mapping[tuple[str, str], tuple[float, float]]) -> np.ndarray:
     """[S]: the score of every seed."""
     return np.mean([(measured.per_seed(*what) - low) / (high - low) for what, (low, high) in between.items()], axis=0)
 
@@ -91,7 +91,7 @@ def scores_figure(found: Scores) -> Figure | None:
         figure = Figure(figsize=(PAGE, 0.45 * PAGE), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(2, 3))
         for i, (reward, by_experiment) in enumerate(found.items()):
-            style, (mean, low, high) = line_of_reward(reward), aggregate(by_experiment)
+            style, (mean, low, high) = stroke_of(reward), aggregate(by_experiment)
             left.plot([low, high], [i, i], color=style.colour, linewidth=4, alpha=0.35, solid_capstyle="butt")
             left.plot([mean], [i], color=style.colour, marker=style.marker, markersize=5)
             taus = np.linspace(-0.5, 1.1, 321)

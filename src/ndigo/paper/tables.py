@@ -10,7 +10,7 @@ from rich.table import Table
 
 from ndigo.paper.experiment import Experiment, Row, experiment_of
 from ndigo.paper.experiments import EXPERIMENTS
-from ndigo.paper.measured import Measured, Rows
+from ndigo.paper.measured import MeasuredRow, Rows
 from ndigo.paper.references import reference_lines
 from ndigo.report.numbers import number
 from ndigo.report.sheets import Entry, Sheet
@@ -56,11 +56,11 @@ def _sheet(experiment: Experiment, metrics: Sequence[str], rows: Rows, is_first:
     return Sheet(title, experiment.printed.place, (*columns, *(OWN_COLUMNS if is_first else ())), tuple(found))
 
 
-def _estimate(numbers: Measured | None, metric: str, name: str) -> Estimate | None:
+def _estimate(numbers: MeasuredRow | None, metric: str, name: str) -> Estimate | None:
     return None if numbers is None else estimates(numbers.per_seed(metric, name)[:, None])[0]
 
 
-def _own_entries(numbers: Measured | None) -> list[Entry]:
+def _own_entries(numbers: MeasuredRow | None) -> list[Entry]:
     """What the paper does not print: the discovery loss, and the tail that a mean hides."""
     if numbers is None:
         return [Entry(None)] * len(OWN_COLUMNS)

@@ -19,7 +19,7 @@ from ndigo.types import Paid
 NUM_HIDDEN = 256  # paper
 
 
-class Curiosity(eqx.Module):
+class InverseAndForward(eqx.Module):
     inverse: MLP
     forward: MLP
 
@@ -28,7 +28,7 @@ def init(key, model):
     A, D = model.core.from_action.shape[0], model.core.size
     Z = model.core.from_features.weight.shape[0]
     key_inverse, key_forward = jax.random.split(key)
-    return Curiosity(
+    return InverseAndForward(
         inverse=MLP(key_inverse, D + Z, NUM_HIDDEN, A),
         forward=MLP(key_forward, D + A, NUM_HIDDEN, D),
     )

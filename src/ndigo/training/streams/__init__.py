@@ -10,6 +10,7 @@ slots.py       a stretch of its stream on the device, as rows for the replay
 crowd.py       all actors of a seed, exploring and greedy
 resets.py      new episodes inside a loop
 hosted.py      the same streams where the world's environments are stepped by processes of the host
+host_slots.py  a stretch of such a stream: all environments step, the device decides
 """
 
 from ndigo.training.streams.actor import Actor, advance, decide, draw_slots, new_actor

@@ -35,8 +35,8 @@ from ndigo.training.signals import nothing, wait_for
 from ndigo.training.streams.actor import new_actor
 from ndigo.training.streams.collector import Collector, exploring
 from ndigo.training.streams.crowd import Crowd, windows_of_actor
+from ndigo.training.streams.host_slots import SeedEnvironments, drawing, make_player
 from ndigo.training.streams.slots import Slots, believe, cut_slots
-from ndigo.training.streams.stage import Stage, drawing, make_player
 from ndigo.types import Twins, Window
 from ndigo.worlds import World
 from ndigo.worlds.host import Told, seed_of
@@ -47,7 +47,8 @@ def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins
     epsilons, longest, greedy = exploring(config, reward)
     num_windows = windows_of_actor(config, world, reward)
     T, E, num_slots = config.window, config.actors, num_windows * config.window
-    explorers, watched, play = Stage(world, config.seeds, E), Stage(world, config.seeds, E), make_player(world)
+    explorers, watched = (SeedEnvironments(world, config.seeds, E) for _ in range(2))
+    play = make_player(world)
     joined = jax.jit(jax.vmap(lambda params: by.joined(lower(params, config.precision).agent)))
 
     def start(key: Array, params: Params) -> Crowd:

@@ -19,7 +19,7 @@ from ndigo.worlds.host import Environments, Told
 Play = Callable[..., tuple[Actor, Told, Slots, Told]]
 
 
-class Stage:
+class SeedEnvironments:
     """E environments for each of S seeds, made when they are first asked for."""
 
     def __init__(self, world: World, num_seeds: int, num_actors: int):
@@ -55,7 +55,7 @@ def num_processes(num: int) -> int:
 
 
 def make_player(world: World) -> Play:
-    """play(stage, policy, epsilons [E], actors [S, E], draws [S, E, n], told, at_slot): n slots of every actor.
+    """play(environments, policy, epsilons [E], actors [S, E], draws [S, E, n], told, at_slot): n slots of every actor.
 
     `policy()` is asked at each slot, and `at_slot(t)` called while the environments step. Returns the actors after
     the slots, what they look at, the slots in NumPy with frames as they came, and all that was told, [S, E, n+1].
@@ -75,7 +75,7 @@ def make_player(world: World) -> Play:
         return actor.a_tm1, actor.is_first, actor.time
 
     def play(
-        stage: Stage,
+        environments: SeedEnvironments,
         policy: Callable[[], Any],
         epsilons: Array,
         actors: Actor,
@@ -86,7 +86,7 @@ def make_player(world: World) -> Play:
         seen, steps, everything = [look(actors)], [], [told]
         for t in range(draws.is_due.shape[-1]):
             did = decide_all(policy(), epsilons, told.o_t, actors, draws, np.int32(t))
-            before, told = told, stage.step(jax.device_get(did.a_t), lambda t=t: at_slot(t))
+            before, told = told, environments.step(jax.device_get(did.a_t), lambda t=t: at_slot(t))
             r_t = np.where(before.is_last, 0, told.reward).astype(np.float32)
             steps.append((did.a_t, did.mu_t, r_t, actors.h_tm1))
             actors = advance_all(actors, did, before.is_last, r_t)
