@@ -35,18 +35,30 @@ def page(title: str, lead: str, sections: Sequence[Section], shared: str = "") -
         f'<section class="part" id="{section.name}"><h2>{escape(section.title)}</h2>{section.body}</section>\n'
         for section in sections
     )
-    scripts = " ".join(map(_hash, re.findall(r"<script[^>]*>(.*?)</script>", shared, re.DOTALL))) or "'none'"
-    policy = f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
+    scripts = " ".join(map(hash_of, re.findall(r"<script[^>]*>(.*?)</script>", shared, re.DOTALL))) or "'none'"
+    sheet = (
+        '<body class="report">\n<main class="report-sheet">\n'
+        f'<h1>{escape(title)}</h1>\n<p>{escape(lead)}</p>\n<nav class="links">{links}</nav>\n{body}'
+        "</main>\n</body>"
+    )
+    head = f"<style>{STYLE.read_text()}</style>\n{shared}"
+    return document(title, head, sheet, scripts=scripts, styles="'unsafe-inline'")
+
+
+def document(title: str, head: str, body: str, *, scripts: str, styles: str) -> str:
+    """An HTML file that may run these scripts and use these styles, and reach nothing."""
+    policy = f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:; base-uri 'none'"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<title>{escape(title)}</title>\n<link rel="icon" href="data:,">\n'
-        f"<style>{STYLE.read_text()}</style>\n{shared}\n</head>\n"
-        '<body class="report">\n<main class="report-sheet">\n'
-        f'<h1>{escape(title)}</h1>\n<p>{escape(lead)}</p>\n<nav class="links">{links}</nav>\n{body}'
-        "</main>\n</body>\n</html>\n"
+        f'<title>{escape(title)}</title>\n<link rel="icon" href="data:,">\n{head}\n</head>\n{body}\n</html>\n'
     )
+
+
+def hash_of(text: str) -> str:
+    """How a page's policy names a script or a style."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def tables_section(sheets: Sequence[Sheet]) -> Section:
@@ -99,7 +111,3 @@ def _entry(entry: Entry) -> str:
         return f'<td><span class="missing">{MISSING}</span>{paper}</td>'
     interval = f' <span class="interval">{escape(entry.range)}</span>' if entry.range else ""
     return f"<td><b>{number(entry.ours.mean)}</b>{interval}{paper}</td>"
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

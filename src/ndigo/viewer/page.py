@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
-import html
 import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from ndigo.errors import NdigoError
+from ndigo.report.page import document, hash_of
 from ndigo.storage.episodes import Recording, to_json
 from ndigo.storage.run_folder import make_folder, write_whole
 
@@ -29,19 +28,21 @@ EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTI
 Recordings = Recording | Sequence[Recording]
 
 
-def export_html(episodes: Recordings, path: str | Path, title: str | None = None) -> Path:
+def export_html(episodes: Recordings, path: str | Path) -> Path:
     """Writes a page that plays the recordings, one file of all there is; an error where it would exceed 3 MB."""
-    page = single_page(episodes, title).encode(errors="replace")
+    page = single_page(episodes).encode(errors="replace")
     make_folder(Path(path).parent)
     write_whole(Path(path), page)
     return Path(path)
 
 
-def single_page(episodes: Recordings, title: str | None = None) -> str:
+def single_page(episodes: Recordings) -> str:
     """The page that `export_html` writes."""
     recordings = _listed(episodes)
-    heading = title or "ndigo: " + "; ".join(dict.fromkeys(r.meta["label"] for r in recordings))
-    page = _page(heading, fragment(recordings, is_whole=True))
+    title = "ndigo: " + "; ".join(dict.fromkeys(r.meta["label"] for r in recordings))
+    head = f'<meta name="color-scheme" content="dark light">\n{shared_code()}'
+    body = f'<body class="ndigo-page">\n{fragment(recordings, is_whole=True)}\n</body>'
+    page = document(title, head, body, scripts=hash_of(script()), styles=hash_of(style()))
     if (size := len(page.encode(errors="replace"))) > LIMIT:
         count = sum(len(r.keys) for r in recordings)
         raise NdigoError(
@@ -93,25 +94,6 @@ def script() -> str:
 
     add("main")
     return "".join(bodies.values())
-
-
-def _page(title: str, body: str) -> str:
-    """A document that may run this script, use this style, and reach nothing."""
-    policy = (
-        f"default-src 'none'; script-src {_hash(script())}; style-src {_hash(style())}; img-src data:; base-uri 'none'"
-    )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="dark light">\n'
-        f'<title>{html.escape(title)}</title>\n<link rel="icon" href="data:,">\n{shared_code()}\n</head>\n'
-        f'<body class="ndigo-page">\n{body}\n</body>\n</html>\n'
-    )
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _listed(episodes: Recordings) -> list[Recording]:

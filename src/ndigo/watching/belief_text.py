@@ -11,7 +11,7 @@ from jaxtyping import Float
 from ndigo.types import Truth
 from ndigo.watching.panels import KNOWN_WALL
 from ndigo.worlds import World
-from ndigo.worlds.render import AGENT, FLOOR, legend
+from ndigo.worlds.render import AGENT, FLOOR, in_colours, legend
 
 UPPER_HALF = "▀"
 
@@ -29,9 +29,5 @@ def belief_ansi(world: World, truth: Truth, belief: Float[np.ndarray, "N rows co
     lines = []
     for above, below in np.rint(cells).astype(int).reshape(-1, 2, *cells.shape[1:]):
         pairs = zip(above.tolist(), below.tolist(), strict=True)
-        lines.append("".join(f"\x1b[38;2;{_code(high)};48;2;{_code(low)}m{UPPER_HALF}\x1b[0m" for high, low in pairs))
+        lines.append("".join(in_colours(UPPER_HALF, high, low) for high, low in pairs))
     return "\n".join(lines)
-
-
-def _code(rgb: list[int]) -> str:
-    return ";".join(map(str, rgb))

@@ -25,6 +25,7 @@ from jaxtyping import Array, Float, UInt8
 
 from ndigo.frames import Bits, Frame, Join, Pixels, Tiles, Vector
 from ndigo.palette import OBJECTS, ORANGE, RGB
+from ndigo.watching.panels import mix
 
 FLOOR, EMPTY, WALL = (16, 18, 23), (34, 38, 46), (98, 101, 110)
 FEW_CELLS = 4  # of a frame of bits: up to these, channels are drawn side by side
@@ -83,14 +84,14 @@ def _bits(frame: Bits) -> Painter:
 
         def beside(p: Array) -> Picture:
             flat = jnp.swapaxes(p, -1, -2).reshape(*p.shape[:-3], H, C * W)
-            return _bytes(_mix(jnp.array(EMPTY, jnp.float32), row, flat.astype(jnp.float32)))
+            return _bytes(mix(jnp.array(EMPTY, jnp.float32), row, flat.astype(jnp.float32)))
 
         return Painter((H, C * W), beside, beside, legend)
 
     def over(p: Array) -> Picture:
         cells = jnp.broadcast_to(jnp.array(FLOOR, jnp.float32), (*p.shape[:-1], 3))
         for c in range(C):
-            cells = _mix(cells, colours[c], p[..., c].astype(jnp.float32) ** BELIEF_POWER)
+            cells = mix(cells, colours[c], p[..., c].astype(jnp.float32) ** BELIEF_POWER)
         return _bytes(cells)
 
     return Painter((H, W), over, over, legend)
@@ -146,9 +147,7 @@ def _vector(frame: Vector) -> Painter:
 
     def columns(p: Float[Array, "... N bins"]) -> Picture:
         heat = jnp.flip(jnp.swapaxes(p @ group.astype(np.float32), -1, -2), axis=-2) ** BELIEF_POWER
-        return _bytes(
-            _mix(jnp.array(FLOOR, jnp.float32), np.array(ORANGE, np.float32), jnp.repeat(heat, wide, axis=-1))
-        )
+        return _bytes(mix(jnp.array(FLOOR, jnp.float32), np.array(ORANGE, np.float32), jnp.repeat(heat, wide, axis=-1)))
 
     def seen(o_t: Array) -> Picture:
         at = jnp.minimum(jnp.floor(share(o_t) * num_bins), num_bins - 1).astype(jnp.int32)
@@ -208,10 +207,6 @@ def _rgb(picture: Array) -> Picture:
     if picture.shape[-1] >= 3:
         return picture[..., :3]
     return jnp.repeat(picture[..., :1], 3, axis=-1)
-
-
-def _mix(low: Any, high: Any, weight: Array) -> Array:
-    return low + weight[..., None] * (high - low)
 
 
 def _bytes(x: Array) -> Array:

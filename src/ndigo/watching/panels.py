@@ -8,13 +8,14 @@ full brightness, one in a thousand at a tenth. Its walls are known, and a frame 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, UInt8
 
 from ndigo.palette import RGB
 from ndigo.storage.episodes import Recording
-from ndigo.worlds.render import AGENT, FLOOR, WALL, draw_things, lit
+from ndigo.worlds.render import AGENT, FLOOR, WALL, cell_of, draw_things, lit
 
 Picture = UInt8[np.ndarray, "height width 3"]
 MARK_LIGHT = 0.55  # how far towards white the frame around the true cell is drawn
@@ -28,13 +29,13 @@ def colours_of(episodes: Recording) -> list[RGB]:
 
 def world_panel(episodes: Recording, episode: int, t: int, cell_pixels: int) -> Picture:
     """The true map; the cells the agent sees are lighter."""
-    agent = _cell(episodes.agent[episode, t])
+    agent = cell_of(episodes.agent[episode, t])
     cells = _ground(episodes.walls, WALL)
     reach = episodes.meta["view"] // 2
     rows, cols = np.ogrid[: cells.shape[0], : cells.shape[1]]
     is_seen = (abs(rows - agent[0]) <= reach) & (abs(cols - agent[1]) <= reach)
     things = [
-        (_cell(cell), colour, False)
+        (cell_of(cell), colour, False)
         for cell, colour in zip(episodes.objects[episode, t], colours_of(episodes), strict=True)
     ]
     return draw_things(lit(cells, is_seen), [*things, (agent, AGENT, True)], cell_pixels)
@@ -47,14 +48,14 @@ def view_panel(episodes: Recording, chances: Float[np.ndarray, "V V C"], cell_pi
     walls = [c for c, kind in enumerate(kinds) if kind != "one_hot"]
     cells = lit(_ground(np.zeros(chances.shape[:2], bool), WALL), np.ones(chances.shape[:2], bool)).astype(float)
     wall = lit(np.array([[WALL]], np.uint8), np.ones((1, 1), bool)).astype(float)
-    cells = _mix(cells, wall, chances[..., walls].max(axis=-1, initial=0))
+    cells = mix(cells, wall, chances[..., walls].max(axis=-1, initial=0))
     things = []
     for c, colour in zip(objects, colours_of(episodes), strict=False):
         chance = chances[..., c]
         if set(np.unique(chance)) <= {0, 1}:
             things += [((int(row), int(col)), colour, False) for row, col in np.argwhere(chance)]
         else:
-            cells = _mix(cells, np.array(colour, float), np.cbrt(chance))
+            cells = mix(cells, np.array(colour, float), np.cbrt(chance))
     middle = chances.shape[0] // 2
     return draw_things(np.rint(cells).astype(np.uint8), [*things, ((middle, middle), AGENT, True)], cell_pixels)
 
@@ -65,11 +66,11 @@ def belief_panel(episodes: Recording, episode: int, t: int, objects: Sequence[in
     cells = _ground(episodes.walls, KNOWN_WALL).astype(float)
     for i in objects:
         heat = np.cbrt(episodes.belief[episode, t, i].astype(float))
-        cells = _mix(cells, np.array(colours[i], float), heat)
-    agent = [(_cell(episodes.agent[episode, t]), AGENT, True)]
+        cells = mix(cells, np.array(colours[i], float), heat)
+    agent = [(cell_of(episodes.agent[episode, t]), AGENT, True)]
     image = draw_things(np.rint(cells).astype(np.uint8), agent, cell_pixels)
     for i in objects:
-        _frame(image, _cell(episodes.objects[episode, t, i]), marked(colours[i]), cell_pixels)
+        _frame(image, cell_of(episodes.objects[episode, t, i]), marked(colours[i]), cell_pixels)
     return image
 
 
@@ -82,14 +83,15 @@ def marked(colour: RGB) -> RGB:
 def heat_scale(colour: RGB, width: int, height: int) -> Picture:
     """A bar of the heat map's colours, probability 0 to 1 from left to right."""
     heat = np.cbrt(np.linspace(0, 1, width))[None].repeat(height, axis=0)
-    return np.rint(_mix(np.array(FLOOR, float), np.array(colour, float), heat)).astype(np.uint8)
+    return np.rint(mix(np.array(FLOOR, float), np.array(colour, float), heat)).astype(np.uint8)
 
 
 def _ground(walls: np.ndarray, wall: Sequence[int]) -> Picture:
     return np.where(walls[..., None], np.array(wall, np.uint8), np.array(FLOOR, np.uint8))
 
 
-def _mix(low: np.ndarray, high: np.ndarray, share: np.ndarray) -> np.ndarray:
+def mix(low: Any, high: Any, share: Any) -> Any:
+    """Between two colours, of NumPy or of JAX."""
     return low + share[..., None] * (high - low)
 
 
@@ -100,8 +102,3 @@ def _frame(image: Picture, cell: tuple[int, int], colour: RGB, cell_pixels: int)
     is_inside = np.zeros(tile.shape[:2], bool)
     is_inside[width:-width, width:-width] = True
     tile[~is_inside] = colour
-
-
-def _cell(cell: np.ndarray) -> tuple[int, int]:
-    row, col = cell.tolist()
-    return row, col

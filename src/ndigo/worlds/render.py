@@ -7,8 +7,9 @@ is NumPy: a frame calls nothing in JAX.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, UInt8
@@ -67,7 +68,7 @@ def render_rgb(
     image = draw_things(lit(cells, _in_view(grid, truth)) if show_view else cells, _things(world, truth), cell_pixels)
     if not show_panel:
         return image
-    row, col = _cell(truth.agent)
+    row, col = cell_of(truth.agent)
     reach = grid.view // 2
     crop = np.full((grid.view, grid.view, 3), WALL, np.uint8)  # outside the map is wall
     (rows, cols), (map_rows, map_cols) = _overlap(grid, row, col)
@@ -99,8 +100,8 @@ def render_ansi(
     """
     grid = _grid(world)
     seen = _in_view(grid, truth)
-    labels = {_cell(cell): (entry.label, entry.colour) for cell, entry in _objects_of(world, truth)}
-    labels[_cell(truth.agent)] = (AGENT_LABEL, AGENT)
+    labels = {cell_of(cell): (entry.label, entry.colour) for cell, entry in _objects_of(world, truth)}
+    labels[cell_of(truth.agent)] = (AGENT_LABEL, AGENT)
 
     def draw(row: int, col: int, is_lit: bool) -> str:
         inside = 0 <= row < grid.layout.shape[0] and 0 <= col < grid.layout.shape[1]
@@ -108,9 +109,9 @@ def render_ansi(
         ground = _towards_white(WALL if is_wall else FLOOR) if is_lit else (WALL if is_wall else FLOOR)
         label, ink = labels.get((row, col), ("##", ground) if is_wall else ("·" if is_lit else "", ground))
         text = f"{label:<2}"
-        return f"\x1b[38;2;{_code(ink)};48;2;{_code(ground)}m{text}\x1b[0m" if colour else text
+        return in_colours(text, ink, ground) if colour else text
 
-    row, col = _cell(truth.agent)
+    row, col = cell_of(truth.agent)
     reach = range(-(grid.view // 2), grid.view // 2 + 1)
     panel = ["".join(draw(row + i, col + j, True) for j in reach) for i in reach]
     if not show_map:
@@ -132,7 +133,8 @@ def _grid(world: World) -> Grid:
     return world.grid
 
 
-def _cell(cell) -> tuple[int, int]:
+def cell_of(cell: Any) -> tuple[int, int]:
+    """(row, col) in plain numbers."""
     row, col = np.asarray(cell).tolist()
     return row, col
 
@@ -143,8 +145,8 @@ def _objects_of(world: World, truth: Truth) -> Iterator[tuple[np.ndarray, Legend
 
 def _things(world: World, truth: Truth) -> list[tuple[tuple[int, int], RGB, bool]]:
     """What stands where: cell, colour, whether it is the agent."""
-    things = [(_cell(cell), entry.colour, False) for cell, entry in _objects_of(world, truth)]
-    return [*things, (_cell(truth.agent), AGENT, True)]
+    things = [(cell_of(cell), entry.colour, False) for cell, entry in _objects_of(world, truth)]
+    return [*things, (cell_of(truth.agent), AGENT, True)]
 
 
 def _background(grid: Grid) -> UInt8[np.ndarray, "rows cols 3"]:
@@ -153,7 +155,7 @@ def _background(grid: Grid) -> UInt8[np.ndarray, "rows cols 3"]:
 
 def _in_view(grid: Grid, truth: Truth) -> Bool[np.ndarray, "rows cols"]:
     seen = np.zeros(grid.layout.shape, bool)
-    seen[_overlap(grid, *_cell(truth.agent))[1]] = True
+    seen[_overlap(grid, *cell_of(truth.agent))[1]] = True
     return seen
 
 
@@ -197,5 +199,7 @@ def _centred(image: np.ndarray, height: int) -> np.ndarray:
     return np.pad(image, ((above, height - len(image) - above), (0, 0), (0, 0)))
 
 
-def _code(rgb: RGB) -> str:
-    return ";".join(map(str, rgb))
+def in_colours(text: str, ink: Sequence[int], ground: Sequence[int]) -> str:
+    """The text for a terminal."""
+    front, back = (";".join(map(str, rgb)) for rgb in (ink, ground))
+    return f"\x1b[38;2;{front};48;2;{back}m{text}\x1b[0m"
