@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import importlib
+import inspect
 import subprocess
 import sys
 
@@ -174,6 +177,14 @@ def test_a_reward_of_ones_own_pays_by_channel(tmp_path):
     assert (split[:, 1:] > 0).all()
     with pytest.raises(NdigoError, match=r"^reward <object-surprise> was a record made in Python"):
         ndigo.open_run(run.path, trust=TRUST)
+
+
+def test_python_finds_every_public_name_where_type_checkers_do():
+    lines = [node for node in ast.walk(ast.parse(inspect.getsource(ndigo))) if isinstance(node, ast.ImportFrom)]
+    homes = {name.asname: str(line.module) for line in lines for name in line.names if name.asname}
+    assert set(homes) == set(ndigo._HOME_OF)
+    for name, home in homes.items():
+        assert ndigo.__getattr__(name) is getattr(importlib.import_module(home), name)
 
 
 def test_importing_the_library_loads_neither_jax_nor_numpy():

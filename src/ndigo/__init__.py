@@ -29,32 +29,25 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
+# The same names for Python, which type checkers read above; a test holds the two equal.
 _HOMES = {
-    "EXPERIMENTS": "ndigo.paper.experiments",
-    "PRESETS": "ndigo.config",
-    "REWARDS": "ndigo.rewards",
-    "WORLDS": "ndigo.worlds",
-    "Config": "ndigo.config",
-    "Curiosity": "ndigo.curiosity.host",
-    "curiosity": "ndigo.curiosity",
-    "IntrinsicReward": "ndigo.rewards",
-    "NdigoError": "ndigo.errors",
-    "Run": "ndigo.api",
-    "World": "ndigo.worlds",
-    "load": "ndigo.api",
-    "make_reward": "ndigo.rewards",
-    "make_world": "ndigo.worlds",
-    "open_run": "ndigo.api",
-    "resume": "ndigo.api",
-    "train": "ndigo.api",
+    "ndigo.api": ("Run", "load", "open_run", "resume", "train"),
+    "ndigo.config": ("PRESETS", "Config"),
+    "ndigo.curiosity": ("curiosity",),
+    "ndigo.curiosity.host": ("Curiosity",),
+    "ndigo.errors": ("NdigoError",),
+    "ndigo.paper.experiments": ("EXPERIMENTS",),
+    "ndigo.rewards": ("REWARDS", "IntrinsicReward", "make_reward"),
+    "ndigo.worlds": ("WORLDS", "World", "make_world"),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module 'ndigo' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_HOME_OF})
