@@ -14,6 +14,7 @@ from random_windows import random_window
 
 from ndigo.agent import q_loss
 from ndigo.config import Config, preset
+from ndigo.frames import join
 from ndigo.model import prediction_loss
 from ndigo.model.probe import discovery_loss
 from ndigo.rewards import REWARDS, make_reward, table
@@ -142,7 +143,7 @@ def test_gradient_of_each_part_is_that_of_its_own_loss():
 def test_the_gradients_norms_are_those_of_the_parts(name):
     learner = learner_of(name)
     state, window = learner.init(jax.random.key(0)), batch()
-    offsets = num_offsets(CONFIG.probe_stride, len(window.o_t))
+    offsets = num_offsets(CONFIG.probe_stride, T + 1)
     key = next(key for key in map(jax.random.key, range(99)) if jax.random.randint(key, (), 0, offsets) == 0)
     numbers = learner.update(key, state, window)[1]
     arguments = (state.target, state.memory, window, jnp.int32(0))
@@ -301,3 +302,17 @@ def test_probe_learns_from_every_nth_frame_inside_the_window(stride):
         np.testing.assert_array_equal(picked, offset + stride * np.arange(max(len(x_t) // stride, 1)))
         seen |= set(np.asarray(picked).tolist())
     assert seen == set(range(len(x_t)))  # every frame gets its turn
+
+
+def test_the_probe_is_shown_every_frame_of_a_window_whose_frames_are_dictionaries():
+    """By the losses it reports: as many as first frames to begin from, and not as many as a frame has parts."""
+    world = tiny_world()
+    joined = dataclasses.replace(
+        world, frame=join(ahead=world.frame, behind=world.frame), shape=(), channels=(), observe=lambda state: {}
+    )
+    learner = make_learner(CONFIG, joined, make_reward("random"))
+    state, window = jax.jit(learner.init)(jax.random.key(0)), batch()
+    window = eqx.tree_at(lambda w: w.o_t, window, {"ahead": window.o_t, "behind": window.o_t})
+    keys = jax.random.split(jax.random.key(1), 32)
+    losses = jax.jit(jax.vmap(lambda key: learner.update(key, state, window)[1].discovery_loss))(keys)
+    assert len(np.unique(np.asarray(losses))) == num_offsets(CONFIG.probe_stride, T + 1) == 3

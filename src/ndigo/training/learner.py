@@ -138,7 +138,7 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward, parts: P
         return model_loss + paid.loss + agent_loss + probe_loss.sum(), lax.stop_gradient((numbers, paid))
 
     def update(key: Array, state: LearnerState, window: Window) -> tuple[LearnerState, Numbers]:
-        offset = jax.random.randint(key, (), 0, num_offsets(config.probe_stride, len(window.o_t)))
+        offset = jax.random.randint(key, (), 0, num_offsets(config.probe_stride, len(window.a_tm1)))
         grads, (numbers, paid) = jax.grad(loss, has_aux=True)(state.params, state.target, state.memory, window, offset)
         if parts.num > 1:
             grads, numbers = parts.mean((grads, numbers), counted(config, paid, window, numbers))
