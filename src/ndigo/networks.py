@@ -75,12 +75,12 @@ def by_gate(x: Float[Array, "... 3*D"]) -> tuple[Array, ...]:
     return tuple(jnp.split(x, 3, axis=-1))
 
 
-def gates(x: Sequence[Array], hw: Sequence[Array]) -> tuple[Array, Array, Array, Array]:
-    """r, u, n and h W_n, from the input's and the state's share of the three pre-activations."""
+def gates(x: Sequence[Array], hw: Sequence[Array]) -> tuple[Array, Array, Array]:
+    """r, u and n, from the input's and the state's share of the three pre-activations."""
     x_r, x_u, x_n = (each.astype(jnp.float32) for each in x)
     h_r, h_u, h_n = hw
     r, u = jax.nn.sigmoid(x_r + h_r), jax.nn.sigmoid(x_u + h_u)
-    return r, u, jnp.tanh(x_n + r * h_n), h_n
+    return r, u, jnp.tanh(x_n + r * h_n)
 
 
 def gru_step(weight: Float[Array, "D 3*D"], x: Float[Array, "... 3*D"], h: Float[Array, "... D"]) -> Array:
@@ -90,7 +90,7 @@ def gru_step(weight: Float[Array, "D 3*D"], x: Float[Array, "... 3*D"], h: Float
     n    = tanh(x_n + r * (h W_n))
     h'   = u * h + (1 - u) * n
     """
-    _, u, n, _ = gates(by_gate(x), by_gate(project(h, weight)))
+    _, u, n = gates(by_gate(x), by_gate(project(h, weight)))
     return u * h + (1 - u) * n
 
 
@@ -179,9 +179,8 @@ class Core(eqx.Module):
 
     def inputs(self, z_t: Float[Array, "... Z"], a_tm1: Int[Array, "..."]) -> Float[Array, "... 3*D"]:
         """The gates' input share, hoisted out of the recurrence: one product for all steps."""
-        by_action = self.by_action
-        one_hot = jax.nn.one_hot(a_tm1, len(by_action), dtype=z_t.dtype)
-        return z_t @ self.from_features.weight + one_hot @ by_action
+        one_hot = jax.nn.one_hot(a_tm1, len(self.from_action), dtype=z_t.dtype)
+        return z_t @ self.from_features.weight + one_hot @ self.by_action
 
     def step(self, o_t: Array, a_tm1: Array, h: Float[Array, "... D"]) -> Float[Array, "... D"]:
         """The state after one more frame."""

@@ -61,8 +61,8 @@ def draw_stretches(
     """
     key_gap, key_length, key_action = jax.random.split(key, 3)
     S = num_steps
-    chance = jax.random.uniform(key_gap, (S,), minval=jnp.finfo(jnp.float32).tiny)
-    gap = jnp.clip(jnp.log(chance) / jnp.log1p(-epsilon), 0, S).astype(jnp.int32)  # S where epsilon is 0
+    u = jax.random.uniform(key_gap, (S,), minval=jnp.finfo(jnp.float32).tiny)
+    gap = jnp.clip(jnp.log(u) / jnp.log1p(-epsilon), 0, S).astype(jnp.int32)  # S where epsilon is 0
     length = draw_lengths(key_length, S, longest)
     end = jnp.cumsum(gap + length)
     which = jnp.cumsum(jnp.zeros(S, jnp.int32).at[end].add(1, mode="drop"))  # how many have ended by step t

@@ -9,23 +9,23 @@ from jaxtyping import Array, Float
 EPSILON = 1e-3  # paper (R2D2)
 
 
-def rescale(x: Float[Array, "..."], epsilon: float = EPSILON) -> Float[Array, "..."]:
+def rescale(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """h(x) = sign(x) (sqrt(|x| + 1) - 1) + epsilon x, without its cancellation near 0.
 
     sqrt(|x| + 1) - 1 = |x| / (sqrt(|x| + 1) + 1)
     """
-    return x / (jnp.sqrt(jnp.abs(x) + 1) + 1) + epsilon * x
+    return x / (jnp.sqrt(jnp.abs(x) + 1) + 1) + EPSILON * x
 
 
-def unscale(x: Float[Array, "..."], epsilon: float = EPSILON) -> Float[Array, "..."]:
+def unscale(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """h^-1(x) = sign(x) d (d + 2),   d = 2|x| / (1 + 2e + sqrt((1 + 2e)^2 + 4e|x|)).
 
     d = sqrt(|h^-1| + 1) - 1 solves e d^2 + (1 + 2e) d = |x|, taken in the form that cancels nothing.
     The textbook inverse loses 1e-4 in float32, and intrinsic rewards are that small.
     """
     size = jnp.abs(x)
-    b = 1 + 2 * epsilon
-    d = 2 * size / (b + jnp.sqrt(b * b + 4 * epsilon * size))
+    b = 1 + 2 * EPSILON
+    d = 2 * size / (b + jnp.sqrt(b * b + 4 * EPSILON * size))
     return jnp.sign(x) * d * (d + 2)
 
 

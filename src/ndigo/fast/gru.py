@@ -103,7 +103,7 @@ def forward_scan(x_t: Array, weight: Array, h_0: Array, keep_t: Array | None = N
     def body(h, step):
         x, keep = step
         h = masked(h, keep)
-        _, u, n, _ = gates(x, [project(h, w) for w in weights])
+        _, u, n = gates(x, [project(h, w) for w in weights])
         h = u * h + (1 - u) * n
         return h, h
 
@@ -116,8 +116,9 @@ def forward_keeping_scan(x_t: Array, weight: Array, h_0: Array, keep_t: Array | 
     def body(h, step):
         x, keep = step
         h = masked(h, keep)
-        r, u, n, h_n = gates(by_gate(x), by_gate(project(h, weight)))
-        per_n, per_hw = factors(h, r, u, n, h_n)
+        hw = by_gate(project(h, weight))
+        r, u, n = gates(by_gate(x), hw)
+        per_n, per_hw = factors(h, r, u, n, hw[2])
         h = u * h + (1 - u) * n
         return h, (h, jnp.concatenate(per_hw, axis=-1).astype(low), u.astype(low), per_n.astype(low))
 

@@ -57,15 +57,15 @@ def open_loop_block(
     def forward(carry: Any, inputs: Any) -> Any:
         h_km1, total = carry
         a, cells, where, weight_n = inputs
-        hw, x = weight.T @ h_km1, table.T @ one_hot(a)
-        r, u, n, h_n = gates(jnp.split(x, 3), jnp.split(hw, 3))
+        hw, x = jnp.split(weight.T @ h_km1, 3), jnp.split(table.T @ one_hot(a), 3)
+        r, u, n = gates(x, hw)
         h = u * h_km1 + (1 - u) * n
         relu = jax.nn.relu(hidden.T @ h + bias)
         nats, d = _nats(likelihood, output.T @ relu + output_bias, cells, where)
         d = d * weight_n
         dhidden = jnp.where(relu > 0, output @ d, 0)
         total = add(total, (dhidden @ h.T, dhidden @ ones, d @ relu.T, d @ ones))
-        return (h, total), (nats, h_km1, r, u, n, h_n, hidden @ dhidden)
+        return (h, total), (nats, h_km1, r, u, n, hw[2], hidden @ dhidden)
 
     def back(carry: Any, inputs: Any) -> Any:
         dh, total = carry

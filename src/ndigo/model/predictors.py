@@ -69,13 +69,10 @@ class Separate(eqx.Module):
         one_hot = jax.nn.one_hot(a_kt, num_actions, dtype=self.bias.dtype)
         seen = jnp.einsum("j...a,jakf->k...f", one_hot, self.from_actions[:K, :, :K] * is_past)
         hidden = jnp.einsum("...d,dkf->k...f", b_t.astype(self.bias.dtype), self.from_belief[:, :K]) + seen
-        hidden = jax.nn.relu(hidden + _over_streams(self.bias[:K], hidden))
+        streams = tuple(range(1, hidden.ndim - 1))
+        hidden = jax.nn.relu(hidden + jnp.expand_dims(self.bias[:K], streams))
         logits = jnp.einsum("k...f,kfo->k...o", hidden, self.output[:K], preferred_element_type=jnp.float32)
-        return read(logits + _over_streams(self.output_bias[:K], logits), targets_kt)
-
-
-def _over_streams(bias: Float[Array, "K F"], like: Float[Array, "K ... F"]) -> Array:
-    return bias.reshape(bias.shape[0], *(1,) * (like.ndim - 2), bias.shape[1])
+        return read(logits + jnp.expand_dims(self.output_bias[:K], streams), targets_kt)
 
 
 def init_mlp(key: Array, D: int, A: int, K: int, num_hidden: int, num_outputs: int) -> Separate:

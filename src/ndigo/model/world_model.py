@@ -52,7 +52,7 @@ class WorldModel(eqx.Module):
         loss_kt = self.predictor.ahead(b_t, shifted(a_t, K), self.likelihood.nats, target_kt)
         loss_tk = jnp.swapaxes(loss_kt, 0, 1)
         is_inside = inside(len(a_t), K, is_first)
-        return jnp.where(is_inside.reshape(*is_inside.shape, *(1,) * (loss_tk.ndim - is_inside.ndim)), loss_tk, 0.0)
+        return jnp.where(jnp.expand_dims(is_inside, range(is_inside.ndim, loss_tk.ndim)), loss_tk, 0.0)
 
     def expect(self, b_t: Float[Array, "*B D"], a_k: Int[Array, "K *B"]) -> Any:
         """What the model expects to see in 1..K steps: of bits, the chance [K, *B, V, V, C] that each cell is 1."""
