@@ -37,7 +37,7 @@ from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
 from ndigo.storage.agents import load_agent
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.logs import refuse_missing_logs
-from ndigo.training.run import Outcome, continue_run, continue_runs, new_run
+from ndigo.training.run import Outcome, continue_runs, new_run
 from ndigo.training.trained import Trained, from_file, from_run
 from ndigo.worlds import World
 
@@ -158,10 +158,10 @@ def create_run(
     return run
 
 
-def mesh_of(run: Run, text: str | None) -> Mesh | None:
-    """What `--mesh` asks for, or all devices; one for a world that the host steps."""
+def mesh_of(run: Run, text: str | None, num_runs: int = 1) -> Mesh | None:
+    """What `--mesh` asks for, or all devices, for so many runs side by side; one for a world that the host steps."""
     if run.world.host is None:
-        return choose_mesh(text, run.config)
+        return choose_mesh(text, run.config, num_runs * run.config.seeds)
     if text is not None:
         raise NdigoError(f"--mesh {text}: world {run.world.name} is stepped by the host, and trains on one device")
     return None
@@ -179,21 +179,8 @@ def resume(
     quiet: bool = False,
 ) -> Run:
     """Continues a run from its newest good checkpoint, as if it had never stopped; on any mesh."""
-    keep_compiled_programs()
-    run = open_run(path, world=world, reward=reward, trust=trust)
-    chosen = mesh_of(run, mesh)
-    refuse_unshared(chosen, run.config, run.world, run.reward)
-    outcome = continue_run(
-        RunFolder(run.path),
-        run.config,
-        run.world,
-        run.reward,
-        mesh=chosen,
-        minutes=minutes,
-        logs=logs,
-        console=Console(quiet=quiet, markup=False, emoji=False),
-    )
-    return dataclasses.replace(run, outcome=outcome)
+    records: dict[str, Any] = {"world": world, "reward": reward, "trust": trust}
+    return resume_beside([path], **records, minutes=minutes, logs=logs, mesh=mesh, quiet=quiet)[0]
 
 
 def resume_beside(
@@ -214,14 +201,15 @@ def resume_beside(
     keep_compiled_programs()
     runs = [open_run(path, world=world, reward=reward, trust=trust) for path in paths]
     refuse_unlike([run.config for run in runs], [str(run.path) for run in runs])
-    if runs[0].world.host is not None:
-        raise NdigoError(f"world {runs[0].world.name} is stepped by the host: its settings train one after the other")
-    chosen = choose_mesh(mesh, runs[0].config, len(runs) * runs[0].config.seeds)
-    refuse_unshared(chosen, runs[0].config, runs[0].world, runs[0].reward)
+    first = runs[0]
+    if len(runs) > 1 and first.world.host is not None:
+        raise NdigoError(f"world {first.world.name} is stepped by the host: its settings train one after the other")
+    chosen = mesh_of(first, mesh, len(runs))
+    refuse_unshared(chosen, first.config, first.world, first.reward)
     outcome = continue_runs(
         [(RunFolder(run.path), run.config) for run in runs],
-        runs[0].world,
-        runs[0].reward,
+        first.world,
+        first.reward,
         mesh=chosen,
         minutes=minutes,
         logs=logs,

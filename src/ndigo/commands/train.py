@@ -24,7 +24,6 @@ from ndigo.api import (
     default_path,
     default_preset,
     open_run,
-    resume,
     resume_beside,
 )
 from ndigo.config import PRESETS, Config, check_minutes
@@ -200,9 +199,7 @@ def run(args: Arguments) -> int:
         print(fitted(_opening([run.config for run in begun], how, args.mesh)), flush=True)
     sitting: dict[str, Any] = {"minutes": args.minutes, "logs": logs, "mesh": args.mesh}
     sitting |= {"world": begun[0].world, "reward": begun[0].reward}
-    if len(begun) > 1:
-        return _closing(resume_beside([run.path for run in begun], **sitting))
-    return _closing([resume(begun[0].path, **sitting)])
+    return _closing(resume_beside([run.path for run in begun], **sitting))
 
 
 def _begin(config: Config, args: Arguments, logs: Sequence[str]) -> list[Run]:

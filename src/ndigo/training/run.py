@@ -89,22 +89,6 @@ def settings_of(config: Config, world: World, reward: IntrinsicReward) -> dict[s
     }
 
 
-def continue_run(
-    folder: RunFolder,
-    config: Config,
-    world: World,
-    reward: IntrinsicReward,
-    *,
-    mesh: Mesh | None = None,
-    minutes: float | None = None,
-    logs: Sequence[str] = (),
-    console: Console | None = None,
-) -> Outcome:
-    """Trains until the run's learner steps are done, its minutes are over or a signal stops it."""
-    options: dict[str, Any] = {"mesh": mesh, "minutes": minutes, "logs": logs, "console": console}
-    return continue_runs([(folder, config)], world, reward, **options)
-
-
 def continue_runs(
     runs: Sequence[tuple[RunFolder, Config]],
     world: World,
@@ -115,7 +99,10 @@ def continue_runs(
     logs: Sequence[str] = (),
     console: Console | None = None,
 ) -> Outcome:
-    """The same of runs that differ in nothing but `config.VARIED`, side by side in one program."""
+    """Trains until the runs' learner steps are done, the minutes are over or a signal stops them.
+
+    Several differ in nothing but `config.VARIED`, and train side by side in one program.
+    """
     console = console if console and is_first() else Console(quiet=True)
     config = runs[0][1]
     trainer = make_trainer(config, world, reward, mesh, tuple(c for _, c in runs) if len(runs) > 1 else ())
