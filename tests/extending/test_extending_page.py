@@ -33,7 +33,7 @@ def test_the_predictor_predicts_what_a_loop_over_steps_and_streams_does(made):
     by_action = rng.normal(size=(A, D, D))
     predictor = type(predictor)(jnp.asarray(by_action, jnp.float32), predictor.decoder)
     b_t, a_kt = rng.normal(size=(T, B, D)), rng.integers(A, size=(K, T, B))
-    logits = predictor.ahead(jnp.asarray(b_t, jnp.float32), jnp.asarray(a_kt), lambda logits, _: logits, None)
+    logits = predictor.predict(jnp.asarray(b_t, jnp.float32), jnp.asarray(a_kt), lambda logits, _: logits, None)
     for t in range(T):
         for i in range(B):
             h = b_t[t, i]

@@ -18,7 +18,7 @@ SIZES = {"D": D, "A": A, "K": K, "num_hidden": 16, "num_outputs": 7}
 def logits_of(name: str):
     """A function of b_t [..., D] and actions [K, ...] to logits [K, ..., 7]."""
     predictor = init_predictor(name, jax.random.key(0), **SIZES)
-    return jax.jit(lambda b_t, a_kt: predictor.ahead(b_t, a_kt, lambda logits, _: logits, None))
+    return jax.jit(lambda b_t, a_kt: predictor.predict(b_t, a_kt, lambda logits, _: logits, None))
 
 
 @pytest.mark.parametrize("name", PREDICTORS)
@@ -55,9 +55,9 @@ def test_read_gets_the_logits_of_k_with_the_target_of_k(name):
     predictor = init_predictor(name, jax.random.key(0), **SIZES)
     b_t = jax.random.normal(jax.random.key(1), (T, D))
     a_kt = jax.random.randint(jax.random.key(2), (K, T), 0, A)
-    logits = predictor.ahead(b_t, a_kt, lambda logits, _: logits, None)
+    logits = predictor.predict(b_t, a_kt, lambda logits, _: logits, None)
     index = 100 * jnp.arange(1, K + 1)[:, None] + jnp.arange(T)
-    shown = predictor.ahead(b_t, a_kt, lambda logits, target: logits.sum(-1) + target, index)
+    shown = predictor.predict(b_t, a_kt, lambda logits, target: logits.sum(-1) + target, index)
     np.testing.assert_allclose(shown, logits.sum(-1) + index, rtol=1e-5)
 
 
@@ -65,7 +65,7 @@ def test_mlp_predictors_share_no_weight():
     """The loss of one k has no gradient in the weights of another."""
     predictor = init_predictor("mlp", jax.random.key(0), **SIZES)
     b_t, a_k = jnp.ones(D), jnp.zeros(K, int)
-    grads = jax.grad(lambda p: p.ahead(b_t, a_k, lambda logits, _: logits, None)[2].sum())(predictor)
+    grads = jax.grad(lambda p: p.predict(b_t, a_k, lambda logits, _: logits, None)[2].sum())(predictor)
     by_k = {"from_belief": 1, "from_actions": 2, "bias": 0, "output": 0, "output_bias": 0}
     for name, axis in by_k.items():
         g = np.moveaxis(np.asarray(getattr(grads, name)), axis, 0)

@@ -41,7 +41,7 @@ class IndexLikelihood:
 class IndexPredictor(eqx.Module):
     """Tells 10000 * (the step in b_t) + 100 * (the step in the last action it may read, a_{t+k-1})."""
 
-    def ahead(self, b_t: Array, a_kt: Array, read, targets_kt):
+    def predict(self, b_t: Array, a_kt: Array, read, targets_kt):
         return read((10000 * b_t[..., 0] + 100 * a_kt)[..., None], targets_kt)
 
 

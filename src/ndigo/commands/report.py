@@ -15,7 +15,7 @@ from rich.console import Console
 from ndigo.api import file_name, load_trained
 from ndigo.errors import NdigoError
 from ndigo.paper.claims import JudgedClaim, judge
-from ndigo.paper.conclusion import by_experiment, claim_text, conclusion, counts_told
+from ndigo.paper.conclusion import by_experiment, claim_text, conclusion, counts_in_words
 from ndigo.paper.curves import discovery_figure, tracking_figure
 from ndigo.paper.experiments import EXPERIMENTS, experiment_of
 from ndigo.paper.experiments.across import all_claims
@@ -182,7 +182,7 @@ def _print_in_full(sheets: Sequence[Sheet], judged: Sequence[JudgedClaim], conso
     """Verdicts by experiment, then the tables that have a row, then every claim with what decides it."""
     print()
     for heading, found in by_experiment(judged):
-        print(fitted(f"  {heading}: {', '.join(counts_told(found))}"))
+        print(fitted(f"  {heading}: {', '.join(counts_in_words(found))}"))
     made = [sheet for sheet in sheets if not sheet.is_empty]
     if made:
         text = "Mean over seeds with 95% bootstrap interval, and what the paper prints; a missing row says so."

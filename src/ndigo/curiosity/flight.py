@@ -53,7 +53,7 @@ class Recalled(eqx.Module):
 
     def logits(self, flying: Any) -> Float[Array, "... O"]:
         b, actions, num = flying
-        of_all = self.predictor.ahead(b, jnp.moveaxis(actions, -1, 0), lambda logits, _: logits, None)
+        of_all = self.predictor.predict(b, jnp.moveaxis(actions, -1, 0), lambda logits, _: logits, None)
         at = jnp.clip(num - 1, 0, self.num_ahead - 1)
         return jnp.take_along_axis(of_all, at[None, ..., None], axis=0)[0]
 

@@ -71,7 +71,7 @@ def weighted_loss(
     weight_kn: Float[Array, "K N"],
 ) -> tuple[Float[Array, ""], Float[Array, "K N C"]]:
     """The weighted sum, and the losses by channel."""
-    loss_kn = predictor.ahead(b_n, a_kn, likelihood.nats, target_kn)
+    loss_kn = predictor.predict(b_n, a_kn, likelihood.nats, target_kn)
     return (loss_kn.sum(axis=-1) * weight_kn).sum(), loss_kn
 
 

@@ -6,7 +6,7 @@
 
 Paper: Algorithm 1 hands predictor k the actions from a_{t-1} on. Ours: a_t .. a_{t+k-1}, as in its text.
 
-`ahead` hands the logits of all k at once to `read`, which reduces them (to nats, say).
+`predict` hands the logits of all k at once to `read`, which reduces them (to nats, say).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Read = Callable[[Float[Array, "... O"], Any], Any]  # logits, what to compare th
 
 
 class Predictor(Protocol):
-    def ahead(self, b_t: Float[Array, "... D"], a_kt: Int[Array, "K ..."], read: Read, targets_kt: Any) -> Any:
+    def predict(self, b_t: Float[Array, "... D"], a_kt: Int[Array, "K ..."], read: Read, targets_kt: Any) -> Any:
         """read(logits for t+k, targets_kt[k-1]) stacked over k; a_kt[j] holds a_{t+j}."""
         ...
 
@@ -39,7 +39,7 @@ class Unrolled(eqx.Module):
     from_belief: Linear | None  # None: the belief enters as the GRU's first state
     decoder: MLP
 
-    def ahead(self, b_t, a_kt, read, targets_kt):
+    def predict(self, b_t, a_kt, read, targets_kt):
         one_hot = jax.nn.one_hot(a_kt, self.from_action.shape[0], dtype=self.from_action.dtype)
         h_0 = b_t if self.from_belief is None else jnp.zeros_like(b_t)
         return read(self.decode(self.gru.unroll(one_hot @ self.from_action, h_0), b_t), targets_kt)
@@ -61,7 +61,7 @@ class Separate(eqx.Module):
     output: Float[Array, "K F O"]
     output_bias: Float[Array, "K O"]
 
-    def ahead(self, b_t, a_kt, read, targets_kt):
+    def predict(self, b_t, a_kt, read, targets_kt):
         K, num_actions = len(a_kt), self.from_actions.shape[1]
         if len(self.from_actions) < K:
             raise ValueError(f"{K} actions for {len(self.from_actions)} separate predictors")

@@ -49,7 +49,7 @@ class WorldModel(eqx.Module):
         """L_{t+k|t} by channel; 0 where t+k lies beyond the window, or in another episode."""
         assert self.predictor is not None
         target_kt = jax.tree.map(lambda x: shifted(x, K), self.likelihood.target(o_tp1))
-        loss_kt = self.predictor.ahead(b_t, shifted(a_t, K), self.likelihood.nats, target_kt)
+        loss_kt = self.predictor.predict(b_t, shifted(a_t, K), self.likelihood.nats, target_kt)
         loss_tk = jnp.swapaxes(loss_kt, 0, 1)
         is_inside = inside(len(a_t), K, is_first)
         return jnp.where(jnp.expand_dims(is_inside, range(is_inside.ndim, loss_tk.ndim)), loss_tk, 0.0)
@@ -57,7 +57,7 @@ class WorldModel(eqx.Module):
     def expect(self, b_t: Float[Array, "*B D"], a_k: Int[Array, "K *B"]) -> Any:
         """What the model expects to see in 1..K steps: of bits, the chance [K, *B, V, V, C] that each cell is 1."""
         assert self.predictor is not None
-        return self.predictor.ahead(b_t, a_k, lambda logits, _: self.likelihood.chances(logits), None)
+        return self.predictor.predict(b_t, a_k, lambda logits, _: self.likelihood.chances(logits), None)
 
 
 def init_world_model(

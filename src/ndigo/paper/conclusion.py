@@ -60,12 +60,12 @@ def verdicts_in_words(judged: Sequence[JudgedClaim]) -> str:
     """`Of the paper's 31 claims 12 hold, 1 is undecided and 18 lack rows.`"""
     if all(one.missing for one in judged):
         return f"No claim of the paper is decided yet: each of the {len(judged)} lacks a row."
-    *most, last = counts_told(count(judged))
+    *most, last = counts_in_words(count(judged))
     shown = f"{', '.join(most)} and {last}" if most else last
     return f"Of the paper's {len(judged)} claims {shown}."
 
 
-def counts_told(counts: Mapping[Verdict, int]) -> list[str]:
+def counts_in_words(counts: Mapping[Verdict, int]) -> list[str]:
     return [f"{num} {WORDS[verdict][num > 1]}" for verdict, num in counts.items() if num]
 
 
@@ -84,7 +84,7 @@ def claim_text(nth: int, judged: JudgedClaim) -> str:
     """A claim, how it is tested, and its comparisons or the rows that it lacks."""
     lines = [f'{nth}. {judged.verdict}: "{judged.claim.text}" ({judged.claim.place})', f"   {judged.claim.rule}"]
     lines += [f"   - {part_text(part)}" for part in judged.parts]
-    lines += [f"   missing: {_rows_told(judged.missing)}"] if judged.missing else []
+    lines += [f"   missing: {_rows_in_words(judged.missing)}"] if judged.missing else []
     lines += [f"   {text}" for text in (*judged.evidence, judged.claim.note) if text]
     return "\n".join(lines)
 
@@ -95,7 +95,7 @@ def part_text(part: Part) -> str:
     return f"{part.text}: {figures}{mean} ({low} to {high}), {part.status}"
 
 
-def _rows_told(rows: Sequence[Row]) -> str:
+def _rows_in_words(rows: Sequence[Row]) -> str:
     """Their names, or where they are many, how many of which experiments."""
     if len(rows) <= FEW_ROWS:
         return ", ".join(row.name for row in rows)
