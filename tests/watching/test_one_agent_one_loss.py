@@ -28,7 +28,7 @@ def trained():
 
 @pytest.fixture(scope="module")
 def episodes(trained):
-    """The episodes that `evaluate` and `track` play: part 0 of the seed, network 0, one key each."""
+    """The episodes that `evaluate` and `measure` play: part 0 of the seed, network 0, one key each."""
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(SEED), 0), 0)
     return record(trained.agent(), jax.random.split(key, EPISODES))
 
@@ -50,7 +50,7 @@ def test_tracking_sums_the_same_losses_by_the_steps_since_the_object_was_seen(tr
                 if last is not None and t - last < NUM_AGES:
                     loss[n, t - last] += episodes.discovery_loss[e, t, n]
                     steps[n, t - last] += 1
-    found = trained.track(EPISODES, SEED)
+    found = trained.measure(EPISODES, SEED).tracking
     np.testing.assert_array_equal(found.steps[0], steps)
     np.testing.assert_allclose(found.loss[0], loss, rtol=1e-5, atol=1e-5)
     assert steps[:, :2].all()  # both were seen, and then not

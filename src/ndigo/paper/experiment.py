@@ -91,7 +91,6 @@ class Experiment:
     rewards: tuple[str, ...]  # the agents it compares, in a table's order
     discovers: tuple[str, ...]  # the objects whose discovery loss its curve averages
     number: int | None = None  # the paper's
-    distractor: str | None = None  # the object that is better left alone
     tracks: bool = False  # whether it asks what is known of objects out of view
     printed: Printed = Printed()
     claims: tuple[Claim, ...] = ()

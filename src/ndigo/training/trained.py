@@ -18,7 +18,6 @@ from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation, Measured
 from ndigo.evaluation.streams import seen_names
-from ndigo.evaluation.tracking import Tracking
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint, milestones
 from ndigo.storage.agents import load_agent, refuse_non_finite, save_agent
@@ -68,14 +67,10 @@ class Trained:
         """Greedy episodes of every seed: each field [S, episodes, N]. Same seed, same episodes."""
         return self.measure(episodes, seed, on_done).evaluation
 
-    def track(self, episodes: int = 100, seed: int = 0) -> Tracking | None:
-        """Discovery loss by steps since an object was last seen, [S, N, ages], summed over whole hundreds."""
-        return self.measure(episodes, seed).tracking
-
     def measure(
         self, episodes: int = 100, seed: int = 0, on_done: Callable[[int], None] = lambda done: None
     ) -> Measured:
-        """Both, of the same episodes; `on_done` hears how many of them are played."""
+        """The same, with tracking [S, N, ages] summed over whole hundreds; `on_done` hears how many are played."""
         at_once = min(episodes, EPISODES_AT_ONCE)
         config = dataclasses.replace(self.config, seeds=self.num_seeds, evaluation_episodes=at_once)
         trainer = make_trainer(config, self.world, self.reward)

@@ -161,7 +161,6 @@ EXPERIMENT = Experiment(
     world_name="fixed_and_noise",
     rewards=REWARDS,
     discovers=("fixed",),
-    distractor="noise",
     printed=PRINTED,
     claims=CLAIMS,
 )

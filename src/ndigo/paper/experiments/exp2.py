@@ -151,7 +151,6 @@ EXPERIMENT = Experiment(
     world_name="fixed_anywhere",
     rewards=REWARDS,
     discovers=("fixed",),
-    distractor="noise",
     printed=PRINTED,
     claims=CLAIMS,
 )

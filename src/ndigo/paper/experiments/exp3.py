@@ -137,7 +137,6 @@ EXPERIMENT = Experiment(
     world_name="bouncing",
     rewards=REWARDS,
     discovers=("upper", "lower"),
-    distractor="noise",
     tracks=True,
     printed=PRINTED,
     claims=CLAIMS,

@@ -86,7 +86,6 @@ EXPERIMENT = Experiment(
     world_name="brownian_and_fixed",
     rewards=REWARDS,
     discovers=("fixed",),
-    distractor="brownian",
     printed=PRINTED,
     claims=CLAIMS,
 )

@@ -141,7 +141,6 @@ EXPERIMENT = Experiment(
     world_name="maze",
     rewards=REWARDS,
     discovers=("fixed2", "fixed3", "fixed4", "movable"),
-    distractor="noise",
     printed=PRINTED,
     claims=CLAIMS,
 )
