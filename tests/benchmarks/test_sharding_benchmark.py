@@ -1,13 +1,11 @@
 """What the benchmark of the mesh says of its pairs and counts; and a mesh of one device compiles to the same work."""
 
 import argparse
-import importlib.util
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark_modules import load_benchmark
 from custom_world import world
 from tiny_runs import TINY
 
@@ -19,14 +17,7 @@ CONFIG = preset("cpu", **{name: value for name, value in TINY.items() if name !=
 
 @pytest.fixture(scope="module")
 def sharding():
-    path = Path(__file__).parents[2] / "benchmarks" / "sharding.py"
-    spec = importlib.util.spec_from_file_location("sharding_benchmark", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where its records look for their types
-    spec.loader.exec_module(module)
-    return module
+    return load_benchmark("sharding")
 
 
 def test_the_ratio_is_of_each_pair_and_not_of_the_two_medians(sharding):
