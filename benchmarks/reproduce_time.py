@@ -168,11 +168,11 @@ def _timed(run: dict[str, Any]) -> Timed:
 
 
 def note(word: str) -> dict[str, Any]:
-    """A run's clock from its folder: RUN=WALL."""
+    """A run's clock from its folder, RUN=WALL: its lines with an evaluation, as a shipped row has them."""
     path, _, wall = word.rpartition("=")
     folder = RunFolder(Path(path))
     config = folder.settings()["config"]
-    lines = [(line["step"], line["seconds"]) for line in folder.metrics()]
+    lines = [(line["step"], line["seconds"]) for line in folder.metrics() if "evaluation" in line]
     return {"row": f"{config['world']}-{config['reward']}", "lines": lines, "wall_s": float(wall)}
 
 
