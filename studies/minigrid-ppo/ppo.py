@@ -4,8 +4,11 @@ The value has two heads. The task's return ends where the task does; the pay's g
 that to reach the goal costs nobody the pay that would have come after it:
 
     delta_task = r_t + gamma (1 - terminal) V_task(o_last) - V_task(o_t)       traces end with every episode
-    delta_pay  = n_t + gamma V_pay(o_{t+1}) - V_pay(o_t)                       n_t in nats, over all episodes
-    A          = A_task + weight A_pay                                         normalised in each minibatch
+    delta_pay  = w (n_t - mean n) + gamma V_pay(o_{t+1}) - V_pay(o_t)          n_t in nats, over all episodes
+    A          = A_task + A_pay                                                normalised in each minibatch
+
+The mean is that of the rollout: in a stream without end a constant changes no advantage. Without it the value would have
+to follow the hundred nats per step that a new world model pays PE.
 """
 
 from __future__ import annotations
@@ -92,7 +95,7 @@ def init_network(key: Array, world: World, settings: Settings) -> dict[str, Any]
 
 
 def act(network: dict[str, Any], x: Array) -> tuple[Float[Array, "... A"], Float[Array, "... 2"]]:
-    """Log-probabilities of the actions, and the values of the task and of the pay in nats."""
+    """Log-probabilities of the actions, and the values of the task and of the pay."""
 
     def dense(name: str, x: Array) -> Array:
         return x @ network[name][0] + network[name][1]
@@ -109,7 +112,7 @@ def advantages(
 ) -> Float[Array, "T N 2"]:
     """Of the task and of the pay, by the equations above."""
     task = steps.r_t + settings.gamma * ~steps.is_terminal * v_last[..., 0] - v[..., 0]
-    pay = steps.nats + settings.gamma * v_tp1[..., 1] - v[..., 1]
+    pay = settings.weight * (steps.nats - steps.nats.mean()) + settings.gamma * v_tp1[..., 1] - v[..., 1]
     goes_on = jnp.stack([~steps.is_last, jnp.ones_like(steps.is_last)], -1)
 
     def back(A: Array, x: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -125,9 +128,7 @@ def loss(network: Any, settings: Settings, x: Array, a_t: Array, log_p: Array, A
     A = (A - A.mean()) / (A.std() + 1e-8)
     gain = jnp.minimum(ratio * A, jnp.clip(ratio, 1 - settings.clip, 1 + settings.clip) * A)
     entropy = -(jnp.exp(log_ps) * log_ps).sum(-1)
-    # The pay's value is in nats: by its weight it counts as the task's does.
-    errors = ((v - target) * jnp.array([1.0, settings.weight])) ** 2
-    return (0.25 * errors.sum(-1) - gain - settings.entropy * entropy).mean()
+    return (0.25 * ((v - target) ** 2).sum(-1) - gain - settings.entropy * entropy).mean()
 
 
 def make_adam(settings: Settings) -> optax.GradientTransformation:
@@ -141,7 +142,7 @@ def update(key: Array, settings: Settings, world: World, network: Any, moments: 
     v_end = act(network, looked_at(world, jax.tree.map(lambda o: o[-1:], steps.o_tp1)))[1]
     A = advantages(settings, steps, v, v_last, jnp.concatenate([v[1:], v_end]))
     log_p = jnp.take_along_axis(log_ps, steps.a_t[..., None], -1)[..., 0]
-    whole = x, steps.a_t, log_p, A[..., 0] + settings.weight * A[..., 1], A + v
+    whole = x, steps.a_t, log_p, A.sum(-1), A + v
     flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), whole)
     adam, size = make_adam(settings), steps.a_t.size
 

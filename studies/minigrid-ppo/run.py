@@ -54,7 +54,7 @@ def make_curiosity(bonus: str, num_envs: int, updates: int) -> PureCuriosity | N
     """The same world model for every bonus; by plain functions, which cells side by side can share."""
     if bonus == "nothing":
         return None
-    sizes = {"num_ahead": 5, "window": 32, "batch": 256, "updates_per_round": updates, "plain": True}
+    sizes = {"num_ahead": 5, "window": 32, "batch": 128, "updates_per_round": updates, "plain": True}
     return ndigo.curiosity(bonus, frame(), 7, preset("gpu", replay_steps=512 * num_envs, **sizes))
 
 
