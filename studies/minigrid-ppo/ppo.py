@@ -7,8 +7,8 @@ that to reach the goal costs nobody the pay that would have come after it:
     delta_pay  = w (n_t - mean n) + gamma V_pay(o_{t+1}) - V_pay(o_t)          n_t in nats, over all episodes
     A          = A_task + A_pay                                                normalised in each minibatch
 
-The mean is that of the rollout: in a stream without end a constant changes no advantage. Without it the value would have
-to follow the hundred nats per step that a new world model pays PE.
+The mean is that of the rollout: in a stream without end a constant changes no advantage. Else the value would have to
+follow the hundred nats per step that a new world model pays PE.
 """
 
 from __future__ import annotations
