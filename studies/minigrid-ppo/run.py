@@ -35,7 +35,7 @@ from ndigo.config import preset
 from ndigo.curiosity import PureCuriosity
 
 HERE = Path(__file__).parent
-WORLD = "Navix-KeyCorridorS4R3-v0"
+WORLD = "Navix-KeyCorridorS5R3-v0"
 BONUSES, TILES, SEEDS = ("nothing", "ndigo-4", "pe"), ("plain", "noisy"), (0, 1, 2)
 STEPS = 20 * 2**20
 
