@@ -77,20 +77,20 @@ def looked_at(world: World, o_t: Any) -> Array:
 
 
 def init_network(key: Array, world: World, settings: Settings) -> dict[str, Any]:
-    keys, is_tiles = jax.random.split(key, 5), isinstance(world.frame, Tiles)
-    size = world.frame.num_cells * settings.embedding if is_tiles else world.frame.spec.size
+    keys, frame = jax.random.split(key, 5), world.frame
+    size = frame.num_cells * settings.embedding if isinstance(frame, Tiles) else frame.spec.size
 
     def layer(key: Array, num_in: int, num_out: int, gain: float) -> tuple[Array, Array]:
         return jax.nn.initializers.orthogonal(gain)(key, (num_in, num_out)), jnp.zeros(num_out)
 
-    network = {
+    network: dict[str, Any] = {
         "first": layer(keys[1], size, settings.hidden, 2**0.5),
         "second": layer(keys[2], settings.hidden, settings.hidden, 2**0.5),
         "policy": layer(keys[3], settings.hidden, world.num_actions, 0.01),
         "value": layer(keys[4], settings.hidden, 2, 1.0),
     }
-    if is_tiles:
-        network["rows"] = jax.random.normal(keys[0], (world.frame.num_classes, settings.embedding))
+    if isinstance(frame, Tiles):
+        network["rows"] = jax.random.normal(keys[0], (frame.num_classes, settings.embedding))
     return network
 
 

@@ -50,11 +50,11 @@ class Cell(NamedTuple):
         return f"{self.bonus}-{self.tile}-{self.seed}"
 
 
-def make_curiosity(bonus: str, num_envs: int, updates: int) -> PureCuriosity | None:
+def make_curiosity(bonus: str, num_envs: int, updates: int, batch: int) -> PureCuriosity | None:
     """The same world model for every bonus; by plain functions, which cells side by side can share."""
     if bonus == "nothing":
         return None
-    sizes = {"num_ahead": 5, "window": 32, "batch": 128, "updates_per_round": updates, "plain": True}
+    sizes = {"num_ahead": 5, "window": 32, "batch": batch, "updates_per_round": updates, "plain": True}
     return ndigo.curiosity(bonus, frame(), 7, preset("gpu", replay_steps=512 * num_envs, **sizes))
 
 
@@ -79,14 +79,20 @@ def make_lanes(world: str, curiosity: PureCuriosity | None, settings: ppo.Settin
 def train(args: argparse.Namespace, cells: list[Cell], settings: ppo.Settings) -> str:
     """Writes the lines of all cells of one bonus; a word on how it went."""
     began = time.monotonic()
-    curiosity = make_curiosity(cells[0].bonus, settings.num_envs, args.updates)
+    curiosity = make_curiosity(cells[0].bonus, settings.num_envs, args.updates, args.batch)
     begin, rollout = make_lanes(args.world, curiosity, settings)
     seeds, is_noisy = jnp.array([cell.seed for cell in cells]), jnp.array([cell.tile == "noisy" for cell in cells])
     parts = [args.out / f"{cell.name}.part" for cell in cells]
-    about = {"world": args.world, "total": args.steps, "updates": args.updates, **settings._asdict()}
+    about = {
+        "world": args.world,
+        "total": args.steps,
+        "updates": args.updates,
+        "batch": args.batch,
+        **settings._asdict(),
+    }
     for cell, part in zip(cells, parts, strict=True):
         part.write_text(json.dumps({**cell._asdict(), **about}) + "\n", encoding="utf-8")
-    carry, each = begin(seeds, is_noisy), settings.num_envs * settings.num_steps
+    carry, each, seconds = begin(seeds, is_noisy), settings.num_envs * settings.num_steps, 0.0
     for number in range(-(-args.steps // each)):
         carry, numbers = rollout(number, carry, seeds, is_noisy)
         numbers = {name: np.asarray(x).tolist() for name, x in numbers.items()}
@@ -126,6 +132,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     parser.add_argument("--envs", type=int, default=ppo.Settings().num_envs)
     parser.add_argument("--updates", type=int, default=16, help="of the world model, after each rollout")
+    parser.add_argument("--batch", type=int, default=128, help="windows in each of them")
     parser.add_argument("--weight", type=float, default=ppo.Settings().weight, help="of a nat; the task pays 1")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="of each bonus, at most")
     parser.add_argument("--out", type=Path, default=HERE / "data")
