@@ -51,7 +51,7 @@ class Carry(NamedTuple):
     flights: Any  # what its streams carry
     state: Any  # of the worlds [N]
     o_t: Any  # what they show
-    t: Int[Array, " N"]  # steps of their episodes so far
+    t: Int[Array, " N"]  # steps of their episodes so far; the first ones begin as if some were taken
     got: Bool[Array, "N E"]  # events that happened in their episodes
 
 
@@ -160,7 +160,7 @@ def update(key: Array, settings: Settings, world: World, network: Any, moments: 
 
 
 def begin(key: Array, world: World, curiosity: PureCuriosity | None, settings: Settings) -> Carry:
-    N, keys = settings.num_envs, jax.random.split(key, 3)
+    N, keys = settings.num_envs, jax.random.split(key, 4)
     state = jax.vmap(world.reset)(jax.random.split(keys[0], N))
     o_t, network = jax.vmap(world.observe)(state), init_network(keys[1], world, settings)
     own = flights = None
@@ -174,7 +174,7 @@ def begin(key: Array, world: World, curiosity: PureCuriosity | None, settings: S
         flights=flights,
         state=state,
         o_t=o_t,
-        t=jnp.zeros(N, jnp.int32),
+        t=jax.random.randint(keys[3], (N,), 0, world.num_steps),  # else all episodes would be cut in one step
         got=jnp.zeros((N, len(world.events)), bool),
     )
 
