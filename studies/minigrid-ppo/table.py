@@ -29,10 +29,10 @@ def read(data: Path) -> dict[tuple[str, str], list[Run]]:
     return found
 
 
-def solved_at_end(run: Run) -> float:
-    """Share of the episodes that ended in the last tenth of the steps and were solved."""
+def at_end(run: Run, what: str) -> float:
+    """Share of the episodes that ended in the last tenth of the steps and had it: `solved`, `key`, `door`."""
     late = run["steps"] > 0.9 * run["steps"][-1]
-    return float(run["solved"][late].sum() / max(run["episodes"][late].sum(), 1))
+    return float(run[what][late].sum() / max(run["episodes"][late].sum(), 1))
 
 
 def so_far(run: Run) -> str:
@@ -42,38 +42,48 @@ def so_far(run: Run) -> str:
 
 
 def table(runs: dict[tuple[str, str], list[Run]]) -> str:
-    lines = ["| bonus | tile | solved at the end, % by seed | pay per step at the end, nats |", "|---|---|--:|--:|"]
+    lines = [
+        "| bonus | tile | solved at the end, % by seed | key picked up, % by seed | pay per step at the end, nats |",
+        "|---|---|--:|--:|--:|",
+    ]
     for (bonus, tile), seeds in runs.items():
-        solved = ", ".join(f"{100 * solved_at_end(run):.0f}{so_far(run)}" for run in seeds)
+        solved = ", ".join(f"{100 * at_end(run, 'solved'):.1f}{so_far(run)}" for run in seeds)
+        keys = ", ".join(f"{100 * at_end(run, 'key'):.1f}" for run in seeds)
         nats = np.mean([run["nats"][run["steps"] > 0.9 * run["steps"][-1]].mean() for run in seeds])
-        lines.append(f"| {bonus} | {tile} | {solved} | {nats:.3f} |")
+        lines.append(f"| {bonus} | {tile} | {solved} | {keys} | {nats:.3f} |")
     return "\n".join(lines)
 
 
-def solved_lately(run: Run, num: int = 10) -> np.ndarray:
-    """At each rollout, the share of the episodes of the last `num` that were solved."""
+def lately(run: Run, what: str, num: int = 10) -> np.ndarray:
+    """At each rollout, the share of the episodes of the last `num` that had it."""
 
-    def lately(x: np.ndarray) -> np.ndarray:
-        total = np.cumsum(x)
-        return total - np.pad(total, (num, 0))[: len(x)]
+    def total(x: np.ndarray) -> np.ndarray:
+        so_far = np.cumsum(x)
+        return so_far - np.pad(so_far, (num, 0))[: len(x)]
 
-    return lately(run["solved"]) / np.maximum(lately(run["episodes"]), 1)
+    return total(run[what]) / np.maximum(total(run["episodes"]), 1)
 
 
 def draw(runs: dict[tuple[str, str], list[Run]], path: Path) -> None:
-    """Solved episodes over steps: a thin line per seed, over its last ten rollouts."""
+    """Above episodes solved, below those with the key, over steps: a thin line per seed, over its last ten rollouts."""
     import matplotlib.pyplot as plt
 
-    tiles = sorted({tile for _, tile in runs}, reverse=True)
-    figure, axes = plt.subplots(1, len(tiles), sharey=True, squeeze=False, figsize=(5 * len(tiles), 3.2))
+    tiles, rows = sorted({tile for _, tile in runs}, reverse=True), {"solved": "solved", "key": "key picked up"}
+    size = (5 * len(tiles), 2.8 * len(rows))
+    figure, axes = plt.subplots(len(rows), len(tiles), sharex=True, sharey="row", squeeze=False, figsize=size)
     colours: dict[str, Any] = {bonus: f"C{i}" for i, bonus in enumerate(dict.fromkeys(bonus for bonus, _ in runs))}
-    for (bonus, tile), seeds in runs.items():
-        for seed, run in enumerate(seeds):
-            label = bonus if seed == 0 else None
-            axes[0, tiles.index(tile)].plot(run["steps"], solved_lately(run), colours[bonus], lw=1, label=label)
+    for row, (what, title) in enumerate(rows.items()):
+        for (bonus, tile), seeds in runs.items():
+            for seed, run in enumerate(seeds):
+                label, axis = bonus if seed == 0 else None, axes[row, tiles.index(tile)]
+                axis.plot(run["steps"] / 1e6, lately(run, what), colours[bonus], lw=1, label=label)
+        axes[row, 0].set_ylabel(f"share of episodes: {title}")
+        for axis in axes[row]:
+            axis.set_ylim(-0.02, 1.02)
     for axis, tile in zip(axes[0], tiles, strict=True):
-        axis.set(title=f"{tile} tile", xlabel="steps", ylim=(-0.02, 1.02))
-    axes[0, 0].set_ylabel("episodes solved")
+        axis.set_title(f"{tile} tile")
+    for axis in axes[-1]:
+        axis.set_xlabel("million steps")
     axes[0, 0].legend(frameon=False)
     figure.savefig(path, dpi=120, bbox_inches="tight")
     plt.close(figure)

@@ -38,6 +38,7 @@ def small_recipe(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(ndigo.PRESETS, "gpu", SMALL)
     monkeypatch.setattr(plan, "EPISODES", 5)
+    monkeypatch.setattr(plan, "SHIPS_AGENT", (ROW,))
     doors = dataclasses.replace(custom_world.world, truth=where, objects=("light",), map_shape=(1, 3))
     experiment = dataclasses.replace(EXPERIMENTS["exp1"], discovers=("light",))
     vars(experiment)["world"] = doors
@@ -83,10 +84,10 @@ def test_a_row_is_paused_resumed_kept_and_compared(small_recipe, tmp_path, capsy
     assert "ok: all 4 means lie within the shipped result's 95% intervals" in out
 
     assert main(["reproduce", "--list", "--rows", "rows", "--runs", "runs"]) == 0
-    assert "1 of 36 rows done" in capsys.readouterr().out
+    assert "1 of 38 rows done" in capsys.readouterr().out
     assert main(["reproduce", "--list", "--rows", "rows", "--runs", "runs", "--json"]) == 0
     states = {state["row"]: state for state in json.loads(capsys.readouterr().out)["states"]}
-    assert len(states) == 36
+    assert len(states) == 38
     assert states["exp1-ndigo-1"]["minutes"] == pytest.approx(row.result["seconds"] / 60)
     assert {name for name, state in states.items() if state["state"] == "done"} == {"exp1-ndigo-1"}
     assert main(["reproduce", "--list", "--rows", "nowhere"]) == 0
@@ -125,7 +126,7 @@ def test_means_outside_the_shipped_interval_are_named(tmp_path, capsys):
 
 
 def test_the_plan_has_every_row_once_in_its_order_and_one_recipe():
-    assert len(all_rows()) == len(set(all_rows())) == 36
+    assert len(all_rows()) == len(set(all_rows())) == 38
     assert [c.name for c in all_rows()[:3]] == ["exp1-ndigo-4", "exp1-icm", "exp1-pe"]
     assert list(dict.fromkeys(c.experiment for c in all_rows())) == ["exp1", "exp2", "exp3", "exp4", "exp5"]
     assert [c.reward for c in all_rows() if c.experiment == "exp5"][:3] == ["ndigo-5", "icm", "pe"]
@@ -161,9 +162,9 @@ def test_one_round_is_timed_for_all_rows_of_a_command(tmp_path, monkeypatch, cap
     assert main(["reproduce", "exp1", "--learner-steps", "600", "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert len(timed) == 1
-    assert out.count("about 10 min on cpu") == 7
-    assert out.count("(as exp1-ndigo-4, timed here)") == 6
-    assert out.endswith("in all: 7 rows, about 70 min one after the other\n")
+    assert out.count("about 10 min on cpu") == 8
+    assert out.count("(as exp1-ndigo-4, timed here)") == 7
+    assert out.endswith("in all: 8 rows, about 80 min one after the other\n")
 
 
 @pytest.mark.parametrize(

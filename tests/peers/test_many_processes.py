@@ -23,6 +23,13 @@ def test_parts_of_a_seed_send_one_message_per_update_and_the_run_goes_on_with_on
     assert found == {"act": [], "learn": ["all-reduce"], "steps": [4, 8, 12, 16, 20]}
 
 
+def test_a_run_in_parts_has_the_numbers_of_the_same_parts_on_one_device_within_rounding():
+    found = run_on_devices("on_one_device.py", 2)
+    assert found["devices"] == 2
+    assert found["off"] < 1e-4
+    assert found["moved"] > 100 * found["off"]  # they have learned meanwhile
+
+
 def begin(*words: str) -> list[subprocess.Popen[str]]:
     """Two processes that find each other on loopback."""
     with socket.socket() as free:

@@ -63,7 +63,7 @@ def test_the_files_that_the_documentation_prints_are_read(tmp_path):
     printed, papers = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     first = sweep_of(printed, tmp_path).rows[0]
     assert first.path == Path("runs/rates/ndigo-4-model-rate-0.001").absolute()
-    assert len(sweep_of(papers, tmp_path).rows) == 36
+    assert len(sweep_of(papers, tmp_path).rows) == 38
 
 
 def test_the_papers_rows_are_those_of_reproduce_in_the_same_folders(tmp_path):

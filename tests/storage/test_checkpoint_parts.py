@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import os
+import shutil
+import stat
 import threading
 from pathlib import Path
 
@@ -137,3 +142,59 @@ def test_what_is_after_the_step_of_all_runs_is_removed(tmp_path):
         checkpoint.save(tmp_path, step, state(step), MARK)
     checkpoint.remove_after(tmp_path, 2)
     assert [path.name for path in tmp_path.iterdir()] == ["step_2"]
+
+
+class KilledError(BaseException):
+    """As SIGKILL: nothing that is written for errors runs."""
+
+
+def kill_at(point: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends the process before write number `point`; of what it was about to sync, half is on the disk."""
+    left = [point]
+
+    def counted(real, before=lambda *args: None):
+        def call(*args, **more):
+            left[0] -= 1
+            if left[0] < 0:
+                before(*args)
+                raise KilledError
+            return real(*args, **more)
+
+        return call
+
+    def cut(handle: int) -> None:
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            os.truncate(handle, os.fstat(handle).st_size // 2)
+
+    monkeypatch.setattr(os, "fsync", counted(os.fsync, cut))
+    monkeypatch.setattr(os, "replace", counted(os.replace))
+    monkeypatch.setattr(shutil, "rmtree", counted(shutil.rmtree))
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_process_killed_at_any_write_leaves_the_last_checkpoint_or_the_new_one(victim, tmp_path, monkeypatch):
+    monkeypatch.setattr(parts, "PATIENCE_SECONDS", 0.0)
+    newest: list[int] = []
+    for point in itertools.count():
+        folder, is_killed = tmp_path / f"{point}", False
+        save(folder, 1, BY_LANE)
+        for share in reversed(shares(state(2), BY_LANE)):  # the first waits for the others
+            with monkeypatch.context() as patched, contextlib.suppress(WriteError):
+                if share.process == victim:
+                    kill_at(point, patched)
+                try:
+                    checkpoint.save_share(folder, 2, share, MARK, NEVER)
+                except KilledError:
+                    is_killed = True
+        step, arrays = checkpoint.load_newest(folder, MARK, pytest.fail)
+        assert {name: x.tolist() for name, x in arrays.items()} == {n: x.tolist() for n, x in state(step).items()}
+        checkpoint.remove_unfinished(folder)
+        save(folder, 2, BY_LANE)  # goes on as if nothing had been
+        assert checkpoint.load_newest(folder, MARK, pytest.fail)[0] == 2
+        assert sorted(path.name for path in folder.iterdir()) == ["step_1", "step_2"]
+        newest.append(step)
+        if not is_killed:
+            break
+    assert newest == sorted(newest)  # the later the kill, the newer what is left
+    assert newest.count(1) >= 5  # until the second of two files has its name
+    assert newest[-1] == 2

@@ -96,7 +96,7 @@ def run(args: Arguments) -> None:
 
 def shipped_agent(folder: Path, experiment: Experiment, reward: str) -> Path | None:
     """The experiment's agent of this reward, or of the NDIGO with the longest horizon that is there."""
-    longest_first = sorted((r for r in experiment.rewards if r.startswith("ndigo-")), key=lambda r: -int(r[6:]))
+    longest_first = sorted((r for r in experiment.all_rewards if r.startswith("ndigo-")), key=lambda r: -int(r[6:]))
     paths = (folder / f"{experiment.name}-{name}.safetensors" for name in (reward, *longest_first))
     return next((path for path in paths if path.exists()), None)
 

@@ -89,7 +89,7 @@ def _pooled(loss: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, Interval]:
 
 
 def _there(experiment: Experiment, rows: Rows) -> list[MeasuredRow]:
-    planned = [Row(experiment.name, reward) for reward in experiment.rewards]
+    planned = [Row(experiment.name, reward) for reward in experiment.all_rewards]
     return [rows[row] for row in planned if row in rows]
 
 

@@ -94,6 +94,11 @@ class Experiment:
     tracks: bool = False  # whether it asks what is known of objects out of view
     printed: Printed = Printed()
     claims: tuple[Claim, ...] = ()
+    beyond: tuple[str, ...] = ()  # agents that the paper does not have; no claim is about them
+
+    @property
+    def all_rewards(self) -> tuple[str, ...]:
+        return *self.rewards, *self.beyond
 
     @property
     def heading(self) -> str:

@@ -59,7 +59,7 @@ def scores(rows: Rows) -> Scores:
         for row, measured in rows.items():
             if between and row.experiment == experiment.name:
                 found.setdefault(row.reward, {})[experiment.name] = score(measured, between)
-    known = [reward for experiment in EXPERIMENTS.values() for reward in experiment.rewards]
+    known = [reward for experiment in EXPERIMENTS.values() for reward in experiment.all_rewards]
     return {reward: found[reward] for reward in dict.fromkeys(known) if reward in found}
 
 

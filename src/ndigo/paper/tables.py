@@ -44,7 +44,7 @@ def _sheet(experiment: Experiment, metrics: Sequence[str], rows: Rows, is_first:
     asked = [(metric, name) for metric in metrics for name in _objects(experiment, metric)]
     columns = [f"{HEADINGS[metric]}: {name}" for metric, name in asked]
     found = []
-    for reward in experiment.rewards:
+    for reward in experiment.all_rewards:
         numbers = rows.get(Row(experiment.name, reward))
         entries = [
             Entry(_estimate(numbers, metric, name), experiment.printed.text(metric, reward, name))

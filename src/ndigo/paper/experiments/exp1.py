@@ -160,6 +160,7 @@ EXPERIMENT = Experiment(
     question="Does the agent find a fixed object and leave white noise alone?",
     world_name="fixed_and_noise",
     rewards=REWARDS,
+    beyond=("ndigo-10",),  # at this horizon the definition itself prefers what stays
     discovers=("fixed",),
     printed=PRINTED,
     claims=CLAIMS,
