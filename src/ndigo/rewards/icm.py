@@ -14,7 +14,7 @@ from jax import lax
 
 from ndigo.networks import MLP
 from ndigo.rewards.reward import IntrinsicReward, mean_over_steps
-from ndigo.types import Paid
+from ndigo.types import Paid, Seen
 
 NUM_HIDDEN = 256  # paper
 
@@ -34,7 +34,7 @@ def init(key, model):
     )
 
 
-def pay(params, memory, model, seen):
+def pay(params, memory, model, seen: Seen) -> Paid:
     b_t, z_tp1, a_t = seen.b_t[:-1], seen.z_t[1:], seen.window.a_t
     one_hot = jax.nn.one_hot(a_t, params.inverse.output.bias.shape[0])
     guess = jax.nn.log_softmax(params.inverse(jnp.concatenate([b_t, z_tp1], axis=-1)))

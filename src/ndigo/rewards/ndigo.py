@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ndigo.config import LONGEST_HORIZON
 from ndigo.errors import NdigoError
 from ndigo.rewards.reward import IntrinsicReward, paid, table
-from ndigo.types import ahead
+from ndigo.types import Paid, Seen, ahead
 
 
 def ndigo_reward(loss_tk: Float[Array, "T K ..."], H: int) -> Float[Array, "T ..."]:
@@ -39,7 +39,7 @@ def make_ndigo(H: int) -> IntrinsicReward:
         limit = "of at least 1" if H < 1 else f"below {LONGEST_HORIZON}"
         raise NdigoError(f"reward ndigo-{H}: the horizon H must be a whole number {limit}")
 
-    def pay(params, memory, model, seen):
+    def pay(params, memory, model, seen: Seen) -> Paid:
         r_tc = ndigo_reward(table(seen), H)
         if seen.window.is_first is None:
             return paid(r_tc, is_paid(len(r_tc), H, seen.window.start))

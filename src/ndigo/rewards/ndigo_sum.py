@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, Int
 
 from ndigo.errors import NdigoError
 from ndigo.rewards.reward import IntrinsicReward, paid, table
-from ndigo.types import ahead
+from ndigo.types import Paid, Seen, ahead
 
 NUM_AHEAD = 10  # ours: as far as the paper's K = 10 looks
 
@@ -52,7 +52,7 @@ def make_ndigo_sum(K: int = NUM_AHEAD) -> IntrinsicReward:
     if K < 2:
         raise NdigoError(f"ndigo-sum over predictions up to {K} ahead: it takes the difference of two, so at least 2")
 
-    def pay(params, memory, model, seen):
+    def pay(params, memory, model, seen: Seen) -> Paid:
         if seen.window.is_first is not None:
             here, ever = seen.window.frames_before()
             return paid(ndigo_sum_of_stream(table(seen), K, here), (here >= K - 1) | (here == ever))

@@ -4,10 +4,10 @@ r_t = L_{t+1|t}
 """
 
 from ndigo.rewards.reward import IntrinsicReward, paid, table
-from ndigo.types import ahead
+from ndigo.types import Paid, Seen, ahead
 
 
-def pay(params, memory, model, seen):
+def pay(params, memory, model, seen: Seen) -> Paid:
     return paid(ahead(table(seen), 1))
 
 

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from ndigo.rewards.reward import IntrinsicReward, paid, table
-from ndigo.types import ahead
+from ndigo.types import Paid, Seen, ahead
 
 PERIOD = 2  # paper
 
 
-def pay(params, memory, model, seen):
+def pay(params, memory, model, seen: Seen) -> Paid:
     old = lax.stop_gradient(memory).look(seen.window, 1)
     return paid(ahead(table(old), 1) - ahead(table(seen), 1))
 

@@ -6,10 +6,10 @@ r_t = the task's reward of step t
 import jax.numpy as jnp
 
 from ndigo.rewards.reward import IntrinsicReward, task_of
-from ndigo.types import Paid
+from ndigo.types import Paid, Seen
 
 
-def pay(params, memory, model, seen):
+def pay(params, memory, model, seen: Seen) -> Paid:
     r_t = task_of(seen.window)
     return Paid(r_t=r_t, r_tc=None, is_known=jnp.ones(r_t.shape, bool), loss=jnp.float32(0.0))
 
