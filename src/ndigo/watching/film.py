@@ -26,6 +26,7 @@ FAINT: RGB = (142, 147, 158)
 LINE: RGB = (62, 66, 77)
 MAP_HEIGHT, TALL_MAP_HEIGHT = 266, 340  # about, as a cell is a whole number of pixels; the tall one fits small beliefs
 TEXT, TEXT_LINE = 16, 26  # pixels of a letter's size and of a line: to be read from a slide's last row
+GAP = 14  # pixels around things
 LOOK_AHEAD = 4  # steps: how far ahead the expected view lies, or less where the model predicts less
 
 At = tuple[int, int]  # x, y
@@ -41,7 +42,7 @@ class Film:
         self.colours = colours_of(episodes)
         self.num_ahead = min(LOOK_AHEAD, meta["num_ahead"])
         self.font = font(TEXT * scale)
-        line, gap = self.line, self.gap = TEXT_LINE * scale, 14 * scale  # a line of text, and the space around things
+        line, gap = self.line, self.gap = TEXT_LINE * scale, GAP * scale
         # Up to two beliefs are as large as the map; more share its height.
         num_objects = len(meta["objects"])
         self.is_crowded = num_objects > 2
@@ -63,11 +64,7 @@ class Film:
         across, down = cols * self.belief_cell + gap, rows * self.belief_cell + line + gap
         self.beliefs_at = [(left + x * across, top + y * down) for y, x in places]
         width = max(left + num_across * across, head_width(episodes, episode, self.font, gap))
-        self.strip_size = (width - 2 * gap, 46 * scale)
-        self.reward_at = (gap, top + height + gap + line)
-        self.loss_at = (gap, self.reward_at[1] + self.strip_size[1] + gap // 2 + line)
-        bottom = self.loss_at[1] + self.strip_size[1] + gap
-        self.size = (width + width % 2, bottom + bottom % 2)  # a video wants even sides
+        self.strip_size, self.reward_at, self.loss_at, self.size = strips_under(top + height, width, scale)
         self.right = width - gap
 
     def __len__(self) -> int:
@@ -204,6 +201,16 @@ def head_width(episodes: Recording, episode: int, font: ImageFont.FreeTypeFont, 
     steps, longest = episodes.meta["num_steps"], max([*episodes.meta["actions"], "the end"], key=len)
     texts = (title_of(episodes, episode), f"step {steps} of {steps}, {longest}")
     return 4 * gap + sum(round(font.getlength(text)) for text in texts)
+
+
+def strips_under(panels: int, width: int, scale: int) -> tuple[At, At, At, At]:
+    """Below panels that end at this height: the strips' size, where rewards and losses are drawn, the film's size."""
+    line, gap, height = TEXT_LINE * scale, GAP * scale, 46 * scale
+    rewards = panels + gap + line
+    losses = rewards + height + gap // 2 + line
+    end = losses + height + gap
+    size = width + width % 2, end + end % 2  # a video wants even sides
+    return (width - 2 * gap, height), (gap, rewards), (gap, losses), size
 
 
 def reveal(image: Image.Image, at: At, strip: Strip, size: tuple[int, int], share: float, line_width: int) -> None:

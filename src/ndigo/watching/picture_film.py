@@ -13,10 +13,12 @@ from functools import cached_property
 import numpy as np
 from PIL import Image, ImageDraw
 
+from ndigo.report.numbers import how_many
 from ndigo.storage.episodes import Recording
 from ndigo.watching.film import (
     BACKGROUND,
     FAINT,
+    GAP,
     INK,
     LOOK_AHEAD,
     TEXT,
@@ -25,6 +27,7 @@ from ndigo.watching.film import (
     font,
     head_width,
     reveal,
+    strips_under,
     title_of,
 )
 from ndigo.watching.frame_pictures import colour_of
@@ -45,10 +48,10 @@ class PictureFilm:
         self.until = length if until is None else min(until, length)
         self.num_ahead = min(LOOK_AHEAD, episodes.meta["num_ahead"])
         self.font = font(TEXT * scale)
-        line, gap = self.line, self.gap = TEXT_LINE * scale, 14 * scale
+        line, gap = self.line, self.gap = TEXT_LINE * scale, GAP * scale
         panels = [("the world", episodes.drawn), ("it sees", episodes.seen)]
         if self.num_ahead:
-            panels.append((f"expects in {self.num_ahead} step{'s' if self.num_ahead > 1 else ''}", episodes.expected))
+            panels.append((f"expects in {how_many(self.num_ahead, 'step')}", episodes.expected))
         top, x = 2 * gap + 2 * line, gap
         self.panels: list[tuple[str, np.ndarray, At, tuple[int, int]]] = []  # title, pictures, where, size
         for title, pictures in panels:
@@ -58,11 +61,7 @@ class PictureFilm:
                 x += max(size[0], round(self.font.getlength(title))) + gap
         width = max(x, LEAST_WIDTH * scale, head_width(episodes, episode, self.font, gap))
         height = max(size[1] for _, _, _, size in self.panels)
-        self.strip_size = (width - 2 * gap, 46 * scale)
-        self.reward_at = (gap, top + height + gap + line)
-        self.loss_at = (gap, self.reward_at[1] + self.strip_size[1] + gap // 2 + line)
-        bottom = self.loss_at[1] + self.strip_size[1] + gap
-        self.size = (width + width % 2, bottom + bottom % 2)
+        self.strip_size, self.reward_at, self.loss_at, self.size = strips_under(top + height, width, scale)
         self.right = width - gap
 
     def _size(self, rows: int, cols: int) -> tuple[int, int]:
