@@ -22,6 +22,7 @@ from ndigo.agents.agent import Agent
 from ndigo.config import Config, check_minutes, refuse_unlike
 from ndigo.config import preset as config_of_preset
 from ndigo.devices.mesh import choose_mesh
+from ndigo.devices.processes import wait_for_all
 from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation
 from ndigo.fast.compile_cache import keep_compiled_programs
@@ -35,9 +36,11 @@ from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.report.curves import curves_figure
 from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
 from ndigo.storage.agents import load_agent
+from ndigo.storage.newest import at_one_step
 from ndigo.storage.run_folder import RunFolder
+from ndigo.training.divergence import DivergedError
 from ndigo.training.logs import refuse_missing_logs
-from ndigo.training.run import Outcome, continue_runs, new_run
+from ndigo.training.run import OnDiverged, Outcome, continue_runs, new_run
 from ndigo.training.trained import Trained, from_file, from_run
 from ndigo.worlds import World
 
@@ -193,10 +196,13 @@ def resume_beside(
     logs: Sequence[str] = (),
     mesh: str | None = None,
     quiet: bool = False,
+    on_diverged: OnDiverged = lambda path, error: None,
 ) -> list[Run]:
     """Continues runs side by side in one program; they differ in rates, epsilons, gamma or lambda, and in nothing else.
 
-    Each stays a run of its own: another sitting may continue one of them alone.
+    Each stays a run of its own: another sitting may continue one of them alone. Of several, one that diverges ends, its
+    outcome says so, and the others go on. Those that have no step in common, or that the GPU's memory does not hold
+    together, train in several programs, one after the other.
     """
     keep_compiled_programs()
     runs = [open_run(path, world=world, reward=reward, trust=trust) for path in paths]
@@ -204,18 +210,44 @@ def resume_beside(
     first = runs[0]
     if len(runs) > 1 and first.world.host is not None:
         raise NdigoError(f"world {first.world.name} is stepped by the host: its settings train one after the other")
-    chosen = mesh_of(first, mesh, len(runs))
+    console = Console(quiet=quiet, markup=False, emoji=False)
+    sitting: dict[str, Any] = {"minutes": minutes, "logs": logs, "console": console, "on_diverged": on_diverged}
+    by_path, outcomes = {run.path: run for run in runs}, dict[Path, Outcome]()
+    # The largest group first: a run that is left behind, as one that has diverged is, keeps no others waiting.
+    groups = sorted(at_one_step(list(by_path)), key=len, reverse=True)
+    waiting = [[by_path[path] for path in group] for group in groups]
+    wait_for_all("look at the checkpoints")  # before the first process drops any
+    while waiting:
+        group = waiting.pop(0)
+        together = _continue_together(group, mesh, sitting, is_alone=len(runs) == 1)
+        if not together:
+            half = len(group) // 2
+            waiting = [group[:half], group[half:], *waiting]
+        outcomes |= {run.path: outcome for run, outcome in zip(group, together, strict=False)}
+        if stop := next((outcome for outcome in together if outcome.is_stop), None):
+            outcomes |= {run.path: Outcome(run._step, stop.why) for rest in waiting for run in rest}
+            break
+    return [dataclasses.replace(run, outcome=outcomes[run.path]) for run in runs]
+
+
+def _continue_together(
+    group: Sequence[Run], mesh: str | None, sitting: dict[str, Any], is_alone: bool
+) -> list[Outcome]:
+    """How each of them ended; nothing where the GPU's memory does not hold several together."""
+    first, runs = group[0], [(RunFolder(run.path), run.config) for run in group]
+    chosen = mesh_of(first, mesh, len(group))
     refuse_unshared(chosen, first.config, first.world, first.reward)
-    outcome = continue_runs(
-        [(RunFolder(run.path), run.config) for run in runs],
-        first.world,
-        first.reward,
-        mesh=chosen,
-        minutes=minutes,
-        logs=logs,
-        console=Console(quiet=quiet, markup=False, emoji=False),
-    )
-    return [dataclasses.replace(run, outcome=outcome) for run in runs]
+    try:
+        return continue_runs(runs, first.world, first.reward, mesh=chosen, **sitting)
+    except DivergedError as error:
+        if is_alone:
+            raise
+        sitting["on_diverged"](first.path, error)
+        return [Outcome(first._step, "diverged", str(error))]
+    except jax.errors.JaxRuntimeError as error:
+        if len(group) == 1 or jax.process_count() > 1 or "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+    return []
 
 
 def open_run(

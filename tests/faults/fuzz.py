@@ -40,7 +40,7 @@ def skip_the_work(patch: pytest.MonkeyPatch, recorded: Recording) -> None:
     """Everything up to the work stays as it is, and what follows it where a result can be put in its place."""
     evaluate = Trained.evaluate
     patch.setattr(Trained, "evaluate", lambda self, episodes=100, *rest: evaluate(self, min(episodes, 2), *rest))
-    patch.setattr("ndigo.api.continue_runs", lambda runs, *_, **__: Outcome(step=len(runs[0][0].metrics()), why="time"))
+    patch.setattr("ndigo.api.continue_runs", lambda runs, *_, **__: [Outcome(len(runs[0][0].metrics()), "time")])
     patch.setattr("ndigo.viewer.server.serve", lambda app, listener: listener.close())
     patch.setattr("webbrowser.open", lambda url: True)
     patch.setattr("ndigo.commands.reproduce.time_round", lambda *_: 1.0)

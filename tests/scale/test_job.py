@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 
+import numpy as np
 import pytest
 from sweep_files import write_sweep
 from tiny_runs import numbers
@@ -73,6 +75,34 @@ def test_a_row_that_another_process_trains_is_refused_and_what_that_one_noted_st
     assert read_note(row.path) == before
     note_sudden_end(row, 8, 2)  # of the process that was refused
     assert read_note(row.path) == before
+
+
+def test_a_row_of_a_pack_that_diverges_fails_alone_and_a_retry_finishes_the_others(tmp_path, monkeypatch):
+    file = write_sweep(tmp_path / "sweep.toml", "[grid]\nmodel_rate = [1e-3, 2e-3, 3e-3]\n")
+    rows = read_sweep(file, tmp_path / "rows").rows
+    bad, good = rows[1], (rows[0], rows[2])
+    of_numbers = run.divergence_of
+
+    def divergence_of(book, numbers, arrays, step):
+        if book.folder.path == bad.path and step > 8:
+            numbers = dataclasses.replace(numbers, reward=numbers.reward * np.nan)
+        return of_numbers(book, numbers, arrays, step)
+
+    monkeypatch.setattr(run, "divergence_of", divergence_of)
+    why = "reward of seed 0 is not finite at learner step 9; the last good checkpoint is step 8"
+    with monkeypatch.context() as patch:
+        patch.setattr(run.Clock, "is_over", lambda clock: len(numbers(good[0].path)) == 3)
+        with pytest.raises(Interrupted, match="stopped by time at step 16, saved"):
+            train_rows(rows, "ray")
+    assert [look(row).state for row in rows] == ["stopped", "failed", "stopped"]
+    assert [look(row).step for row in rows] == [16, 8, 16]
+    assert look(bad).why == why
+    with pytest.raises(NdigoError, match=f"^{why}$"):
+        train_rows(rows, "ray")
+    assert [look(row).state for row in rows] == ["done", "failed", "done"]
+    assert look(bad).why == why
+    assert [line["step"] for line in numbers(good[0].path)] == [4, 8, 12, 16, 20]
+    assert [line["step"] for line in numbers(bad.path)] == [4, 8]
 
 
 def test_a_process_has_one_gpu_and_more_processes_share_them():

@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 from sweep_files import write_sweep
@@ -70,13 +71,42 @@ def test_each_of_them_is_a_run_like_any_other(beside):
         assert ndigo.resume(beside / name, trust=TRUST, quiet=True).outcome == ndigo.api.Outcome(20, "finished")
 
 
-def test_runs_that_have_no_step_in_common_go_on_alone(beside, tmp_path):
+def test_runs_that_have_no_step_in_common_go_on_one_after_the_other(beside, tmp_path):
     shutil.copytree(beside / "a", tmp_path / "a")
     shutil.copytree(beside / "b", tmp_path / "b")
     checkpoint.remove_after(tmp_path / "b" / "checkpoints", 16)
     shutil.rmtree(tmp_path / "a" / "checkpoints" / "step_16")
+    runs = resume_beside(runs_in(tmp_path), trust=TRUST, quiet=True)
+    assert [run.outcome for run in runs] == [ndigo.api.Outcome(20, "finished")] * 2
+    assert checkpoint.steps(tmp_path / "a" / "checkpoints") == [20]  # of which nothing is trained again
+    assert checkpoint.steps(tmp_path / "b" / "checkpoints") == [20, 16]
+    np.testing.assert_allclose(
+        learned(numbers(tmp_path / "b")[-1]), learned(numbers(beside / "b")[-1]), rtol=1e-3, atol=1e-5
+    )
+
+
+def test_runs_whose_common_checkpoint_is_damaged_are_named(beside, tmp_path):
+    for name in "ab":
+        shutil.copytree(beside / name, tmp_path / name)
+        (tmp_path / name / "checkpoints" / "step_16" / "manifest.json").write_text("")
+        (tmp_path / name / "checkpoints" / "step_20" / "manifest.json").write_text("")
     with pytest.raises(NdigoError, match=r"have no good checkpoint of one step: continue each alone, as ndigo train "):
         resume_beside(runs_in(tmp_path), trust=TRUST, quiet=True)
+
+
+def test_runs_that_the_memory_does_not_hold_together_train_in_halves(beside, monkeypatch):
+    asked = []
+
+    def continue_runs(runs, *_, **__):
+        asked.append("".join(folder.path.name for folder, _ in runs))
+        if len(runs) > 1:
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9 bytes")
+        return [ndigo.api.Outcome(20, "finished")]
+
+    monkeypatch.setattr("ndigo.api.continue_runs", continue_runs)
+    runs = resume_beside(runs_in(beside), trust=TRUST, quiet=True)
+    assert asked == ["ab", "a", "b"]
+    assert [run.outcome for run in runs] == [ndigo.api.Outcome(20, "finished")] * 2
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_a_signal_inside_the_line_of_an_evaluation_saves_the_run_as_any_other(fi
     pipe = SignallingPipe(signal.SIGTERM, at=range(1))
     config, folder = finished.config, RunFolder(tmp_path / "run")
     new_run(folder.path, config, finished.world, finished.reward)
-    outcome = continue_runs([(folder, config)], finished.world, finished.reward, console=pipe.console())
+    (outcome,) = continue_runs([(folder, config)], finished.world, finished.reward, console=pipe.console())
     assert (outcome.step, outcome.why) == (8, "SIGTERM")  # the first evaluation's chunk
     assert checkpoint.steps(folder.checkpoints)[0] == 8
     assert numbers(folder.path) == numbers(finished.path)[:2]

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import signal
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +43,7 @@ from ndigo.terminal.options import Trust
 from ndigo.terminal.words import value_in
 from ndigo.terminal.working import working
 from ndigo.training.cost import num_bytes
+from ndigo.training.divergence import DivergedError
 from ndigo.training.run import go_on_with
 from ndigo.training.trainer import make_trainer
 
@@ -257,8 +259,14 @@ def _opening(beside: Sequence[Config], how: str, mesh: str | None) -> str:
 
 
 def _closing(runs: Sequence[Run]) -> int:
-    outcome = runs[0].outcome
-    assert outcome is not None
+    ended = {run.path: run.outcome for run in runs if run.outcome is not None}
+    diverged = {path: outcome.problem for path, outcome in ended.items() if outcome.why == "diverged"}
+    # A stop before an end: it is what there is more to do after.
+    outcome = max(
+        (own for path, own in ended.items() if path not in diverged), key=lambda own: own.is_stop, default=None
+    )
+    if outcome is None:
+        raise DivergedError("; ".join(f"{path}: {problem}" for path, problem in diverged.items()))
     path = runs[0].path if len(runs) == 1 else f"{runs[0].path.parent}/*"
     again = go_on_with(*((RunFolder(run.path), run.config) for run in runs))
     line = f"stopped at step {outcome.step:,} ({'its minutes are over' if outcome.why == 'time' else outcome.why}) and "
@@ -267,6 +275,10 @@ def _closing(runs: Sequence[Run]) -> int:
         line = f"finished at step {outcome.step:,}; see ndigo report {path}"
     if is_first():
         print(fitted(line))
+        for path, problem in diverged.items():
+            print(f"ndigo: {path}: {problem}", file=sys.stderr)
+    if diverged and not outcome.is_stop:
+        return DivergedError.exit_code
     return 0 if outcome.why in ("finished", "time") else 128 + signal.Signals[outcome.why]
 
 

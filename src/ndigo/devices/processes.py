@@ -67,6 +67,13 @@ def of_first(number: int) -> int:
     return int(np.ravel(multihost_utils.process_allgather(np.int32(number)))[0])
 
 
+def of_any(flags: Sequence[bool]) -> list[bool]:
+    """Which of them any process has raised, known to all."""
+    if jax.process_count() == 1:
+        return list(flags)
+    return multihost_utils.process_allgather(np.asarray(flags)).any(axis=0).tolist()
+
+
 def on_host(tree: Any) -> Any:
     """Arrays of all devices as host arrays of every process."""
     if jax.process_count() == 1:

@@ -23,23 +23,36 @@ from ndigo.scale.sweep import SweepRow, refuse_other_settings
 
 def train_rows(rows: Sequence[SweepRow], engine: str) -> int:
     """Trains rows side by side in one program (`vary.packs`) to their last step, which is returned; a signal that
-    stops them before is `Interrupted`.
+    stops them before is `Interrupted`. One that diverges fails alone, and is raised when the others are done.
     """
     from ndigo.api import as_reward, as_world, create_run, resume, resume_beside  # with JAX, which a sweep can spare
 
+    errors: dict[Path, NdigoError] = {}
     with ExitStack() as stack:
+        fail = {}
         for row in rows:
-            stack.enter_context(noted(row.path, engine))
+            fail[row.path] = stack.enter_context(noted(row.path, engine))
             refuse_other_settings(row)
             if not (row.path / "config.json").exists():
                 create_run(**dataclasses.asdict(row.config), out=row.path, is_beside=len(rows) > 1)
         config, paths = rows[0].config, [row.path for row in rows]
         records: Any = {"world": as_world(config.world), "reward": as_reward(config.reward)}
-        run = resume(paths[0], **records) if len(paths) == 1 else resume_beside(paths, **records)[0]
-        assert run.outcome is not None
-        if run.outcome.why != "finished":
-            raise Interrupted(f"stopped by {run.outcome.why} at step {run.outcome.step:,}, saved")
-        return run.outcome.step
+
+        def on_diverged(path: Path, error: NdigoError) -> None:
+            errors[path] = error
+            fail[path](error)
+
+        if len(paths) == 1:
+            runs = [resume(paths[0], **records)]
+        else:
+            runs = resume_beside(paths, **records, on_diverged=on_diverged)
+        outcomes = [run.outcome for run in runs if run.outcome is not None]
+        for outcome in outcomes:
+            if outcome.is_stop:
+                raise Interrupted(f"stopped by {outcome.why} at step {outcome.step:,}, saved")
+    if errors:
+        raise next(iter(errors.values()))
+    return outcomes[0].step
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,8 +83,11 @@ def remove_note(run: Path) -> None:
 
 
 @contextlib.contextmanager
-def noted(run: Path, engine: str) -> Iterator[None]:
-    """Says that the job runs, gives signs of life, and says how it ended."""
+def noted(run: Path, engine: str) -> Iterator[Callable[[NdigoError], None]]:
+    """Says that the job runs, gives signs of life, and says how it ended.
+
+    What it gives is to be called with the error of a row that fails while others of its job go on.
+    """
     note = Note(
         state="running",
         engine=engine,
@@ -94,18 +97,29 @@ def noted(run: Path, engine: str) -> Iterator[None]:
         devices=os.environ.get("CUDA_VISIBLE_DEVICES", ""),
         job=os.environ.get("SLURM_JOB_ID", ""),
     )
+    failures: list[NdigoError] = []
+
+    def end(state: str, why: str = "") -> None:
+        if failures:
+            state, why = "failed", reason(failures[0])
+        write_note(run, dataclasses.replace(note, state=state, why=why))
+
+    def fail(error: NdigoError) -> None:
+        failures.append(error)
+        end("failed")
+
     _write_first(run, note)
     with _beating(run):
         try:
-            yield
+            yield fail
         except BaseException as error:
             # SystemExit: how an engine leaves a job that it runs again.
             is_stop = isinstance(error, Interrupted | SystemExit | KeyboardInterrupt)
             state = "stopped" if is_stop else "failed"
             with contextlib.suppress(WriteError):  # the disk may be what failed
-                write_note(run, dataclasses.replace(note, state=state, why=reason(error)))
+                end(state, reason(error))
             raise
-        write_note(run, dataclasses.replace(note, state="done"))
+        end("done")
 
 
 def _write_first(run: Path, note: Note) -> None:

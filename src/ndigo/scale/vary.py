@@ -15,7 +15,7 @@ from ndigo.config import VARIED, Config
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.scale.settings_file import FIELDS
 from ndigo.scale.sweep import SweepRow, row_name
-from ndigo.storage.checkpoint import steps
+from ndigo.storage.newest import at_one_step
 
 NAMES = {name.strip("_"): name for name in VARIED}
 
@@ -61,8 +61,8 @@ def runs_in(path: Path) -> list[Path]:
 def packs(rows: Sequence[SweepRow], most: int) -> list[list[SweepRow]]:
     """The rows of a sweep, up to `most` of them together that one program can train from the step they are at."""
     default = {name: getattr(Config(), name) for name in VARIED}
-    alike: dict[tuple[Config, tuple[int, ...]], list[SweepRow]] = {}
+    by_path, alike = {row.path: row for row in rows}, dict[Config, list[Path]]()
     for row in rows:
-        key = dataclasses.replace(row.config, **default), tuple(steps(row.path / "checkpoints"))
-        alike.setdefault(key, []).append(row)
-    return [group[i : i + most] for group in alike.values() for i in range(0, len(group), most)]
+        alike.setdefault(dataclasses.replace(row.config, **default), []).append(row.path)
+    groups = [[by_path[path] for path in group] for paths in alike.values() for group in at_one_step(paths)]
+    return [group[i : i + most] for group in groups for i in range(0, len(group), most)]

@@ -5,6 +5,7 @@ Each is a run as if it had been trained alone: it can be looked at, evaluated an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,14 +30,20 @@ class Book:
 
     def line(self, joint: dict[str, Any], elapsed: float) -> dict[str, Any]:
         """Its own line of a chunk, `elapsed` seconds into this sitting."""
-        own = {
-            name: {key: value[self.first : self.last] for key, value in part.items()} if name in BY_LANE else part
-            for name, part in joint.items()
-        }
-        return own | {"seconds": round(self.seconds_before + elapsed, 3)}
+        return lanes_of([self], joint) | {"seconds": round(self.seconds_before + elapsed, 3)}
 
     def own(self, arrays: dict[str, np.ndarray] | Share) -> dict[str, np.ndarray] | Share:
         """Its own part of the state."""
         if isinstance(arrays, Share):
             return arrays.lanes(self.first, self.last)
         return {name: array[self.first : self.last] for name, array in arrays.items()}
+
+
+def lanes_of(books: Sequence[Book], joint: dict[str, Any]) -> dict[str, Any]:
+    """A line with these runs' lanes alone."""
+    return {
+        name: {key: [x for book in books for x in value[book.first : book.last]] for key, value in part.items()}
+        if name in BY_LANE
+        else part
+        for name, part in joint.items()
+    }

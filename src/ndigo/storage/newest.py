@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -10,6 +11,20 @@ from ndigo.errors import NdigoError
 from ndigo.storage import checkpoint
 from ndigo.storage.agents import refuse_non_finite
 from ndigo.storage.run_folder import RunFolder
+
+
+def at_one_step(paths: Sequence[Path]) -> list[list[Path]]:
+    """Runs in groups that can go on side by side: a group's have checkpoints of a common step, or none has any."""
+    groups: list[tuple[set[int], list[Path]]] = []
+    for path in paths:
+        found = set(checkpoint.steps(RunFolder(path).checkpoints)) or {0}
+        for i, (common, group) in enumerate(groups):
+            if common & found:
+                groups[i] = common & found, [*group, path]
+                break
+        else:
+            groups.append((found, [path]))
+    return [group for _, group in groups]
 
 
 def newest_of_all(

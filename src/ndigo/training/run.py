@@ -24,12 +24,12 @@ from rich.console import Console
 from ndigo import __version__
 from ndigo.config import Config
 from ndigo.devices.mesh import connect
-from ndigo.devices.processes import agree, all_or_none, is_first, of_first, on_host, wait_for_all
+from ndigo.devices.processes import agree, all_or_none, is_first, of_any, of_first, on_host, wait_for_all
 from ndigo.evaluation.streams import seen_names
 from ndigo.from_module import is_module
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint, milestones
-from ndigo.storage.book import Book
+from ndigo.storage.book import Book, lanes_of
 from ndigo.storage.checkpoint import CheckpointWriter
 from ndigo.storage.lock import one_writer
 from ndigo.storage.newest import last_seconds, mark_of, newest_of_all
@@ -46,14 +46,23 @@ from ndigo.training.trainer import Trainer, make_trainer
 from ndigo.worlds import World
 
 Saved = dict[str, np.ndarray] | Share  # a state as it is saved
+OnDiverged = Callable[[Path, DivergedError], None]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: `finished`, `time` (its minutes are over), or the name of the signal that stopped it."""
+    """How a run ended: `finished`, `time` (its minutes are over), the name of the signal that stopped it, or, beside
+    others that went on, `diverged`.
+    """
 
     step: int
     why: str
+    problem: str = ""  # of one that diverged: which number, where and when
+
+    @property
+    def is_stop(self) -> bool:
+        """True where there is more to train."""
+        return self.why not in ("finished", "diverged")
 
 
 def new_run(path: Path, config: Config, world: World, reward: IntrinsicReward, mesh: Mesh | None = None) -> RunFolder:
@@ -98,10 +107,12 @@ def continue_runs(
     minutes: float | None = None,
     logs: Sequence[str] = (),
     console: Console | None = None,
-) -> Outcome:
+    on_diverged: OnDiverged = lambda path, error: None,
+) -> list[Outcome]:
     """Trains until the runs' learner steps are done, the minutes are over or a signal stops them.
 
-    Several differ in nothing but `config.VARIED`, and train side by side in one program.
+    Several differ in nothing but `config.VARIED`, and train side by side in one program. One of them that diverges
+    ends, `on_diverged` is told, and the others go on; one that is alone raises.
     """
     console = console if console and is_first() else Console(quiet=True)
     config = runs[0][1]
@@ -122,18 +133,20 @@ def continue_runs(
         progress = stack.enter_context(TrainingProgress(console, settings["world"], config, minutes))
         state, step, seconds_before = restore([folder for folder, _ in runs], trainer, config, warn)
         if step >= config.learner_steps:
-            return Outcome(step=step, why="finished")
+            return [Outcome(step=step, why="finished")] * len(runs)
         books, sinks = open_books(stack, runs, seconds_before), []
         if is_first():
             sinks = [open_sinks(stack, logs, book.folder, step) for book in books]
         signals = stack.enter_context(stop_signals(progress.say))
-        why = ""
+        why, diverged = "", Diverged(progress.say, on_diverged)
         while not why:
             chunk_began = time.monotonic()
             state, numbers = trainer.run_rounds(state, config.rounds_per_chunk, signals.listen)
             learning_seconds = time.monotonic() - chunk_began
             step += config.updates_per_chunk
-            arrays = checked(books, numbers, trainer.placed.to_save(state), step)
+            arrays = checked(books, numbers, trainer.placed.to_save(state), step, diverged)
+            if not (live := [book for book in books if book.folder.path not in diverged.outcomes]):
+                break
             is_done = "finished" if step >= config.learner_steps else "time" if clock.is_over() else ""
             why = agree(signals.first or is_done)
             line = {
@@ -150,10 +163,11 @@ def continue_runs(
             if why or step // config.updates_per_chunk % config.chunks_per_evaluation == 0:
                 line["evaluation"] = evaluate(trainer, state, config, step, signals.listen)
             for book, logs_of in zip(books, sinks or [[]] * len(books), strict=True):
-                write_chunk(book, line, arrays, clock.elapsed(), logs_of)
-            progress.show(line | {"seconds": clock.elapsed() + seconds_before[0]}, clock.elapsed())
+                if book in live:
+                    write_chunk(book, line, arrays, clock.elapsed(), logs_of)
+            progress.show(lanes_of(live, line) | {"seconds": clock.elapsed() + seconds_before[0]}, clock.elapsed())
             why = why or agree(signals.first)
-    return Outcome(step=step, why=why)
+    return [diverged.outcomes.get(folder.path, Outcome(step=step, why=why)) for folder, _ in runs]
 
 
 def open_books(
@@ -172,17 +186,46 @@ def open_sinks(stack: ExitStack, logs: Sequence[str], folder: RunFolder, step: i
     return [stack.enter_context(log) for log in open_logs(logs, folder.path, folder.settings(), step)]
 
 
-def checked(books: Sequence[Book], numbers: Numbers, arrays: Saved, step: int) -> Saved:
-    """What is to be saved, once all of it is finite."""
+@dataclass(frozen=True)
+class Diverged:
+    """Of runs side by side, those that have diverged; each is told of once."""
+
+    say: Callable[[str], None]
+    on_diverged: OnDiverged
+    outcomes: dict[Path, Outcome] = dataclasses.field(default_factory=dict)
+
+    def add(self, path: Path, step: int, error: DivergedError) -> None:
+        self.outcomes[path] = Outcome(step, "diverged", str(error))
+        self.say(f"{path}: {error}")
+        self.on_diverged(path, error)
+
+
+def checked(books: Sequence[Book], numbers: Numbers, arrays: Saved, step: int, diverged: Diverged) -> Saved:
+    """What is to be saved, once all of it is finite; of several runs, one that is not is added to `diverged`."""
     for book in books:
         book.writer.wait()
+    errors = [divergence_of(book, numbers, arrays, step) for book in books]
+    if len(books) == 1 and errors[0] is not None:
+        raise errors[0]
+    is_bad = of_any([error is not None for error in errors]) if len(books) > 1 else [False]
+    for book, error, bad in zip(books, errors, is_bad, strict=True):
+        if bad and book.folder.path not in diverged.outcomes:
+            what = f"what another process holds is not finite after learner step {step}"
+            elsewhere = DivergedError(f"{what}; {checkpoint.last_good(book.folder.checkpoints)}")
+            diverged.add(book.folder.path, step, error or elsewhere)
+    return arrays
+
+
+def divergence_of(book: Book, numbers: Numbers, arrays: Saved, step: int) -> DivergedError | None:
+    """The error of a run that has a number or a weight which is not finite."""
+    own = book.own(arrays)
+    named = own.pieces if isinstance(own, Share) else own
     try:
-        refuse_bad_numbers(numbers, step)
-        named = arrays.pieces if isinstance(arrays, Share) else arrays
+        refuse_bad_numbers(jax.tree.map(lambda x: x[book.first : book.last], numbers), step)
         refuse_bad_weights({k: v for k, v in named.items() if k.startswith(".learner")}, step)
     except DivergedError as error:
-        raise DivergedError(f"{error}; {checkpoint.last_good(books[0].folder.checkpoints)}") from None
-    return arrays
+        return DivergedError(f"{error}; {checkpoint.last_good(book.folder.checkpoints)}")
+    return None
 
 
 def write_chunk(book: Book, joint: dict[str, Any], arrays: Saved, elapsed: float, sinks: Sequence[Log]) -> None:
