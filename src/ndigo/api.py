@@ -201,20 +201,19 @@ def resume_beside(
     """Continues runs side by side in one program; they differ in rates, epsilons, gamma or lambda, and in nothing else.
 
     Each stays a run of its own: another sitting may continue one of them alone. Of several, one that diverges ends, its
-    outcome says so, and the others go on. Those that have no step in common, or that the GPU's memory does not hold
-    together, train in several programs, one after the other.
+    outcome says so, and the others go on. Those that have no step in common, that the GPU's memory does not hold
+    together, or whose world the host steps, train in several programs, one after the other.
     """
     keep_compiled_programs()
     runs = [open_run(path, world=world, reward=reward, trust=trust) for path in paths]
     refuse_unlike([run.config for run in runs], [str(run.path) for run in runs])
-    first = runs[0]
-    if len(runs) > 1 and first.world.host is not None:
-        raise NdigoError(f"world {first.world.name} is stepped by the host: its settings train one after the other")
     console = Console(quiet=quiet, markup=False, emoji=False)
     sitting: dict[str, Any] = {"minutes": minutes, "logs": logs, "console": console, "on_diverged": on_diverged}
     by_path, outcomes = {run.path: run for run in runs}, dict[Path, Outcome]()
     # The largest group first: a run that is left behind, as one that has diverged is, keeps no others waiting.
     groups = sorted(at_one_step(list(by_path)), key=len, reverse=True)
+    if runs[0].world.host is not None:
+        groups = [[path] for path in by_path]
     waiting = [[by_path[path] for path in group] for group in groups]
     wait_for_all("look at the checkpoints")  # before the first process drops any
     while waiting:

@@ -16,6 +16,8 @@ import ndigo
 from ndigo.api import create_run, resume_beside
 from ndigo.config import VARIED, Config, varied_values
 from ndigo.errors import NdigoError
+from ndigo.scale import local, ray
+from ndigo.scale.engine import Asked
 from ndigo.scale.job import train_rows
 from ndigo.scale.note import read_note
 from ndigo.scale.sweep import read_sweep
@@ -109,6 +111,23 @@ def test_runs_that_the_memory_does_not_hold_together_train_in_halves(beside, mon
     assert [run.outcome for run in runs] == [ndigo.api.Outcome(20, "finished")] * 2
 
 
+def test_runs_in_a_world_that_the_host_steps_train_one_after_the_other(beside, monkeypatch):
+    asked, real = [], ndigo.api.open_run
+
+    def open_run(path, **records):
+        run = real(path, **records)
+        return dataclasses.replace(run, world=dataclasses.replace(run.world, host=object()))
+
+    def continue_runs(runs, *_, **__):
+        asked.append("".join(folder.path.name for folder, _ in runs))
+        return [ndigo.api.Outcome(20, "finished")]
+
+    monkeypatch.setattr("ndigo.api.open_run", open_run)
+    monkeypatch.setattr("ndigo.api.continue_runs", continue_runs)
+    resume_beside(runs_in(beside), trust=TRUST, quiet=True)
+    assert asked == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     ("words", "names"),
     [
@@ -176,13 +195,57 @@ def test_a_sweep_packs_rows_that_differ_in_what_can_vary_and_are_at_one_step(tmp
     sweep = read_sweep(write_sweep(tmp_path / "sweep.toml", tables, pack=2), tmp_path / "rows")
     assert sweep.pack == 2
     (sweep.rows[0].path / "checkpoints" / "step_4").mkdir(parents=True)
-    made = [[row.name for row in pack] for pack in packs(sweep.rows, sweep.pack)]
+    made = [[row.name for row in pack] for pack in packs(sweep.rows, sweep.pack, 1)]
     assert made == [
         ["batch-4-gamma-0.8"],
         ["batch-4-gamma-0.9", "batch-4-gamma-0.99"],
         ["batch-8-gamma-0.8", "batch-8-gamma-0.9"],
         ["batch-8-gamma-0.99"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "places", "sizes"),
+    [
+        (None, 1, [4, 4, 1]),  # on one GPU
+        (None, 3, [3, 3, 3]),  # never fewer packs than places
+        (None, 4, [2, 2, 2, 2, 1]),
+        (None, 256, [1] * 9),
+        (1, 1, [1] * 9),
+        (6, 8, [6, 3]),
+    ],
+)
+def test_rows_pack_themselves_unless_the_file_says_how_many(asked, places, sizes, tmp_path):
+    pack = {} if asked is None else {"pack": asked}
+    tables = f"[grid]\ngamma = {[0.9 + i / 100 for i in range(9)]}\n"
+    sweep = read_sweep(write_sweep(tmp_path / "sweep.toml", tables, **pack), tmp_path / "rows")
+    assert sweep.pack == asked
+    made = packs(sweep.rows, sweep.pack, places)
+    assert [len(pack) for pack in made] == sizes
+    assert [row for pack in made for row in pack] == list(sweep.rows)
+
+
+def test_rows_that_differ_in_more_than_can_vary_do_not_pack(tmp_path):
+    sweep = read_sweep(write_sweep(tmp_path / "sweep.toml", "[grid]\nseed = [0, 1, 2, 3]\n"), tmp_path / "rows")
+    assert [len(pack) for pack in packs(sweep.rows, sweep.pack, 1)] == [1] * 4
+
+
+def test_rows_pack_themselves_on_gpus_and_not_on_the_cpu(tmp_path, monkeypatch):
+    sweep = read_sweep(write_sweep(tmp_path / "sweep.toml", "[grid]\ngamma = [0.8, 0.9, 0.99]\n"), tmp_path / "rows")
+    made = []
+    monkeypatch.setattr(local, "Pool", lambda packs, slots: made.append(packs) or SimpleNamespace(**NO_POOL))
+    for gpus in ([], ["0"], ["0", "1"]):
+        monkeypatch.setattr(local, "visible_gpus", lambda gpus=gpus: gpus)
+        local.launch(sweep, sweep.rows, Asked())
+    assert [[len(pack) for pack in packs] for packs in made] == [[1, 1, 1], [3], [1, 1, 1]]
+
+
+def test_a_ray_cluster_has_as_many_places_as_tasks_fit_on_its_gpus():
+    for gpus, each, places in ((8, 1, 8), (8, 0.5, 16), (3, 2, 1), (8, 0, 0)):
+        assert ray._places({"GPU": float(gpus), "CPU": 64.0}, {"num_gpus": each}) == places
+
+
+NO_POOL = {"is_over": None, "stop": None, "kill": None}
 
 
 def test_a_pack_that_is_no_number_is_one_line(tmp_path):

@@ -29,7 +29,8 @@ def launch(sweep: Sweep, rows: Sequence[SweepRow], asked: Asked) -> Work:
     slots = places(gpus, asked.jobs)
     for row in rows:
         remove_note(row.path)
-    pool = Pool(packs(rows, sweep.pack), slots)
+    # On the CPU one row fills the cores, and rows do not pack themselves.
+    pool = Pool(packs(rows, sweep.pack, len(slots) if gpus else len(rows)), slots)
     on = f"{len(gpus)} GPU{'s' * (len(gpus) != 1)}" if gpus else "the CPU"
     about = f"this machine, {len(slots)} at once on {on}"
     return Work(about, pool.is_over, poll_seconds=0.1, stop=pool.stop, kill=pool.kill)

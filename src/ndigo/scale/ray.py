@@ -46,9 +46,13 @@ def launch(sweep: Sweep, rows: Sequence[SweepRow], asked: Asked) -> Work:
         write_note(row.path, Note("queued", "ray", time.time()))
     # max_restarts: where its node is lost, the actor begins anew on another, and its rows go on from their folders.
     lasting = {"name": name, "lifetime": "detached", "num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
-    return _watch(
-        ray, ray.remote(Foreman).options(**lasting).remote(packs(rows, sweep.pack), options), _about(ray, options)
-    )
+    made = packs(rows, sweep.pack, _places(ray.cluster_resources(), options) or len(rows))
+    return _watch(ray, ray.remote(Foreman).options(**lasting).remote(made, options), _about(ray, options))
+
+
+def _places(resources: dict[str, float], options: dict[str, Any]) -> int:
+    """Tasks that the cluster's GPUs train at once; 0 where they take none."""
+    return int(resources.get("GPU", 0) / options["num_gpus"]) if options["num_gpus"] else 0
 
 
 def _earlier(ray: Any, name: str) -> Work | None:

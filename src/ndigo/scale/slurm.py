@@ -27,6 +27,7 @@ FOLDER = "slurm"  # beside the rows: submitit's scripts, and what the jobs print
 TIME_LIMITS = 1000  # that a row may run into before it is given up; submitit alone allows 3
 JOBS = "jobs.json"  # in that folder: Slurm's number of each row's job
 PATIENCE_SECONDS = 600.0
+AT_ONCE = 256  # jobs of an array, where [slurm] does not say slurm_array_parallelism: submitit's default
 
 
 def launch(sweep: Sweep, rows: Sequence[SweepRow], asked: Asked) -> Work:
@@ -48,8 +49,10 @@ def launch(sweep: Sweep, rows: Sequence[SweepRow], asked: Asked) -> Work:
     for row in new:
         write_note(row.path, Note("queued", "slurm", time.time()))
     if new:
+        said = takes.get("slurm_array_parallelism")
+        at_once = said if isinstance(said, int) else AT_ONCE
         with executor.batch():
-            submitted = [(rows, executor.submit(RowsTask(rows))) for rows in packs(new, sweep.pack)]
+            submitted = [(rows, executor.submit(RowsTask(rows))) for rows in packs(new, sweep.pack, at_once)]
         jobs |= {row.name: job for rows, job in submitted for row in rows}
     write_whole(folder / JOBS, json.dumps({name: job.job_id for name, job in jobs.items()}, indent=1).encode())
     some = [job.job_id for job in jobs.values()][:3]

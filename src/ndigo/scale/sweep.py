@@ -55,7 +55,7 @@ class Sweep:
     out: Path
     rows: tuple[SweepRow, ...]
     takes: dict[str, dict[str, Any]]  # by engine
-    pack: int = 1  # rows that one program may train, where they differ in what can vary (`vary`)
+    pack: int | None = None  # rows that one program may train, where they differ in what can vary (`vary`)
 
 
 def read_sweep(file: Path, out: Path | None = None) -> Sweep:
@@ -66,8 +66,8 @@ def read_sweep(file: Path, out: Path | None = None) -> Sweep:
     if not isinstance(said, str) or not said.isprintable():
         raise NdigoError(f"{file}: out = {said!r} must be text, the folder of the rows")
     out = out or Path(said)
-    pack = table.pop("pack", 1)
-    if not isinstance(pack, int) or isinstance(pack, bool) or not 1 <= pack <= MOST_IN_PACK:
+    pack = table.pop("pack", None)
+    if pack is not None and (type(pack) is not int or not 1 <= pack <= MOST_IN_PACK):
         raise NdigoError(f"{file}: pack = {pack!r} must be a whole number of rows, from 1 to {MOST_IN_PACK}")
     grid, listed = _table(table.pop("grid", {}), "grid", file), _listed(table.pop("rows", [{}]), file)
     base = checked_preset(table.pop("preset", None), file)

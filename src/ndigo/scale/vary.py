@@ -17,6 +17,7 @@ from ndigo.scale.settings_file import FIELDS
 from ndigo.scale.sweep import SweepRow, row_name
 from ndigo.storage.newest import at_one_step
 
+UNASKED = 4  # rows of a pack
 NAMES = {name.strip("_"): name for name in VARIED}
 
 
@@ -58,8 +59,13 @@ def runs_in(path: Path) -> list[Path]:
     return [path] if (path / "config.json").exists() or not inside else inside
 
 
-def packs(rows: Sequence[SweepRow], most: int) -> list[list[SweepRow]]:
-    """The rows of a sweep, up to `most` of them together that one program can train from the step they are at."""
+def packs(rows: Sequence[SweepRow], asked: int | None, places: int) -> list[list[SweepRow]]:
+    """The rows of a sweep, those together that one program can train from the step they are at.
+
+    Of a pack there are as many as `asked`; where nobody asks, up to 4, and never so many that one of the engine's
+    `places` has nothing to train. 4 of 10 seeds each are the 40 lanes that a GPU trains best (docs/scale.md).
+    """
+    most = asked or max(1, min(UNASKED, len(rows) // max(1, places)))
     default = {name: getattr(Config(), name) for name in VARIED}
     by_path, alike = {row.path: row for row in rows}, dict[Config, list[Path]]()
     for row in rows:
