@@ -10,7 +10,7 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 # How long `make discover` trains.
 MINUTES ?= 5
 
-.PHONY: help view discover test faults peers docs lint lock clean
+.PHONY: help view discover test pytest faults peers docs lint lock clean
 
 help:
 	@echo 'make view       watch our agents on a page of your browser: NDIGO beside prediction error'
@@ -28,7 +28,11 @@ view: .venv/ready
 discover: .venv/ready
 	$(BIN)/ndigo discover --minutes $(MINUTES)
 
-test: lint
+# Side by side: pyright works on one core, for most of a minute.
+test: .venv/ready
+	@$(MAKE) --no-print-directory --jobs 2 lint pytest
+
+pytest: .venv/ready
 	$(BIN)/pytest -n 2 --dist worksteal
 
 faults: .venv/ready

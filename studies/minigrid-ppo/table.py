@@ -6,12 +6,14 @@ python studies/minigrid-ppo/table.py [DATA] [--figure FILE]
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+
+from ndigo.palette import stroke_of
 
 HERE = Path(__file__).parent
 Run = dict[str, np.ndarray]  # columns of one cell
@@ -20,8 +22,10 @@ Run = dict[str, np.ndarray]  # columns of one cell
 def read(data: Path) -> dict[tuple[str, str], list[Run]]:
     """By bonus and tile, the runs of all seeds in their order; `total` is the steps that a run is to have."""
     found: dict[tuple[str, str], list[Run]] = defaultdict(list)
-    for path in sorted([*data.glob("*.jsonl"), *data.glob("*.part")], key=lambda path: path.stem):
-        whole = [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
+    paths = [path for ending in ("jsonl.gz", "jsonl", "part") for path in data.glob(f"*.{ending}")]
+    for path in sorted(paths, key=lambda path: path.name.partition(".")[0]):
+        text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        whole = [line for line in text.decode().splitlines(keepends=True) if line.endswith("\n")]
         head, *lines = map(json.loads, whole or ["{}"])
         if lines:
             columns = {name: np.array([line[name] for line in lines]) for name in lines[0]}
@@ -71,12 +75,13 @@ def draw(runs: dict[tuple[str, str], list[Run]], path: Path) -> None:
     tiles, rows = sorted({tile for _, tile in runs}, reverse=True), {"solved": "solved", "key": "key picked up"}
     size = (5 * len(tiles), 2.8 * len(rows))
     figure, axes = plt.subplots(len(rows), len(tiles), sharex=True, sharey="row", squeeze=False, figsize=size)
-    colours: dict[str, Any] = {bonus: f"C{i}" for i, bonus in enumerate(dict.fromkeys(bonus for bonus, _ in runs))}
+    strokes = {bonus: stroke_of("random" if bonus == "nothing" else bonus) for bonus, _ in runs}
     for row, (what, title) in enumerate(rows.items()):
         for (bonus, tile), seeds in runs.items():
             for seed, run in enumerate(seeds):
                 label, axis = bonus if seed == 0 else None, axes[row, tiles.index(tile)]
-                axis.plot(run["steps"] / 1e6, lately(run, what), colours[bonus], lw=1, label=label)
+                stroke = {"color": strokes[bonus].colour, "linestyle": strokes[bonus].dash}
+                axis.plot(run["steps"] / 1e6, lately(run, what), **stroke, lw=1, label=label)
         axes[row, 0].set_ylabel(f"share of episodes: {title}")
         for axis in axes[row]:
             axis.set_ylim(-0.02, 1.02)

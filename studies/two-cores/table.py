@@ -1,4 +1,4 @@
-"""Prints the study's four tables: `python studies/two-cores/table.py`."""
+"""Prints the study's five tables: `python studies/two-cores/table.py`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ BEFORE = {  # the preset's, when runs explored by epsilon-z-greedy first
     "agent_rate": 2e-4,
     "gamma": 0.99,
 }
+NOW = BEFORE | {"reward": "ndigo-2", "num_ahead": 3, "actors": 64, "gamma": 0.97, "policy_mean": 500}
 WATCHED = 130  # seconds of a model that watches a random walk
 
 
@@ -78,7 +79,7 @@ def explorers(runs: list[dict[str, Any]]) -> str:
         seen, loss = (np.mean([x["evaluation"][m][0][0] for x in late]) for m in ("frequency", "discovery_loss"))
         walls, last = np.mean([x["learning"]["reward_c"][0][0] for x in late]), late[-1]
         one = (100 * float(seen), float(loss), float(walls), 1000 * last["seconds"] / last["step"])
-        by_name.setdefault(changed(run["settings"]["config"]), []).append(one)
+        by_name.setdefault(changed(run["settings"]["config"], BEFORE), []).append(one)
     for name, seeds in sorted(by_name.items(), key=lambda item: np.mean([seed[1] for seed in item[1]])):
         digits = ("{:.0f}", "{:.2f}", "{:.2f}", "{:.0f}")
         cells = [
@@ -89,17 +90,17 @@ def explorers(runs: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def means(runs: list[dict[str, Any]]) -> str:
+def means(runs: list[dict[str, Any]], kind: str, preset: dict[str, Any]) -> str:
     """With a policy that is a mean: the last evaluation of each run, seed after seed."""
     lines = [
         "| settings beside the preset's | learner steps | episodes that see it, % | first at step | discovery loss |",
         "|---|--:|--:|--:|--:|",
     ]
     by_name: dict[str, list[list[float]]] = {}
-    for run in (run for run in runs if run["name"].startswith("mean-")):
+    for run in (run for run in runs if run["name"].startswith(kind)):
         last = run["metrics"][-1]
         seen, first, loss = (last["evaluation"][m][0][0] for m in ("frequency", "first_visit", "discovery_loss"))
-        name = f"{changed(run['settings']['config'])} | {last['step']:,}"
+        name = f"{changed(run['settings']['config'], preset)} | {last['step']:,}"
         by_name.setdefault(name, []).append([100 * seen, first, loss])
     for name, seeds in sorted(by_name.items(), key=lambda item: np.mean([seed[-1] for seed in item[1]])):
         seen, first, loss = zip(*seeds, strict=True)
@@ -108,11 +109,13 @@ def means(runs: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def changed(config: dict[str, Any]) -> str:
+def changed(config: dict[str, Any], preset: dict[str, Any]) -> str:
     """The settings in which a run is not the preset's of its time, in words."""
-    return ", ".join(f"`{name}` {config[name]}" for name in BEFORE if config[name] != BEFORE[name]) or "none"
+    return ", ".join(f"`{name}` {config[name]}" for name in preset if config[name] != preset[name]) or "none"
 
 
 if __name__ == "__main__":
     kept = read_runs()
-    print(agents(kept), models(kept), explorers(kept), means(kept), sep="\n\n")
+    print(
+        agents(kept), models(kept), explorers(kept), means(kept, "mean-", BEFORE), means(kept, "five-", NOW), sep="\n\n"
+    )

@@ -91,3 +91,7 @@ def test_the_tasks_return_ends_with_its_episode_and_the_pays_goes_on(ppo):
         pay[t] = sum(gamma ** (s - t) * paid[s] for s in range(t, T)) + gamma ** (T - t) * v_tp1[-1, 0, 1]
     np.testing.assert_allclose(found[:, 0], np.array(task) - v[:, 0, 0], rtol=1e-5)
     np.testing.assert_allclose(found[:, 1], np.array(pay) - v[:, 0, 1], rtol=1e-5)
+
+
+def test_the_readme_shows_the_table_of_the_kept_runs():
+    assert TABLE["table"](TABLE["read"](STUDY / "data")) in (STUDY / "README.md").read_text()

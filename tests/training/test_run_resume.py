@@ -23,6 +23,7 @@ from ndigo.storage.agents import load_agent
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder, WriteError
 from ndigo.training.divergence import refuse_bad_numbers
+from ndigo.training.run import Saving
 
 STREAM = "stream_worlds:corridor_to_goal"
 
@@ -147,6 +148,41 @@ def test_a_kill_inside_any_write_loses_at_most_a_chunk(world, num_syncs, finishe
     ndigo.resume(run, quiet=True, trust=(*TRUST, "stream_worlds"))
     assert numbers(run) == numbers(unbroken)
     assert not list(run.rglob(".*.tmp"))
+
+
+def test_after_a_minute_saving_takes_a_twentieth_of_the_time_at_most():
+    now = [0.0]
+    saving, saved = Saving(lambda: now[0]), []
+    for _ in range(400):  # chunks of two seconds, and half a second for each save
+        now[0] += 2.0
+        with saving.of_chunk(saving.is_due()) as is_saved:
+            now[0] += 0.5 * is_saved
+        saved.append((now[0], is_saved))
+    assert all(is_saved for seconds, is_saved in saved if seconds < Saving.ALWAYS)
+    later = [(seconds, is_saved) for seconds, is_saved in saved if seconds > 2 * Saving.ALWAYS]
+    took = 0.5 * sum(is_saved for _, is_saved in later)
+    assert 0.04 < took / (later[-1][0] - later[0][0]) <= 0.05
+
+
+def test_a_kill_between_checkpoints_that_rest_leads_to_the_same_numbers(finished, tmp_path, monkeypatch):
+    monkeypatch.setattr(Saving, "ALWAYS", -1.0)
+    monkeypatch.setattr(Saving, "REST", 1e9)
+    assert checkpoint.steps(train_tiny(tmp_path / "whole").path / "checkpoints") == [20, 4]  # first and last alone
+    real = run_folder.RunFolder.append
+
+    def append(self, line):
+        if line["step"] == 20:
+            raise PowerCut
+        real(self, line)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_folder.RunFolder, "append", append)
+        with pytest.raises(PowerCut):
+            train_tiny(tmp_path / "run")
+    assert checkpoint.steps(tmp_path / "run" / "checkpoints") == [4]
+    assert steps(tmp_path / "run") == [4, 8, 12, 16]
+    ndigo.resume(tmp_path / "run", quiet=True, trust=TRUST)
+    assert numbers(tmp_path / "run") == numbers(tmp_path / "whole") == numbers(finished.path)
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ class Agent:
     def networks(self) -> Params:
         """The networks as they compute: in the precision of their training."""
         with jax.ensure_compile_time_eval():  # arrays, also where a function that is being traced asks first
-            return lower(self.params, self.config.precision)
+            return jax.jit(lower, static_argnums=1)(self.params, self.config.precision)
 
     @property
     def num_ahead(self) -> int:
@@ -106,8 +106,7 @@ class Agent:
 
     def start(self, seed: int = 0) -> AgentState:
         """The state before the first frame of an episode; the seed is for an agent that acts at random."""
-        memory = self.networks.policy(self.world, self.reward, self.joined).start(jax.random.key(seed))
-        return AgentState(b_t=jnp.zeros(self.params.model.core.size), a_t=jnp.int32(0), memory=memory)
+        return self._start(self.networks, jax.random.key(seed))
 
     def step(self, o_t: Any, state: AgentState) -> tuple[int, AgentState]:
         """The agent's action for the frame `o_t` (as the world observes: bits are [V, V, C]) and the state after it."""
@@ -124,6 +123,14 @@ class Agent:
     def predict(self, state: AgentState, actions: Any) -> Any:
         """What is expected after 1..K of these actions: of bits, the chance [K, V, V, C] that each cell is 1."""
         return jax.device_get(self._predict(self.networks.model, state.b_t, jnp.asarray(actions)))
+
+    @cached_property
+    def _start(self) -> Any:
+        def start(params: Params, key: Array) -> AgentState:
+            memory = params.policy(self.world, self.reward, self.joined).start(key)
+            return AgentState(b_t=jnp.zeros(params.model.core.size), a_t=jnp.int32(0), memory=memory)
+
+        return jax.jit(start)
 
     @cached_property
     def _step(self) -> Any:

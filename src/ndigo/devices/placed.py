@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding
@@ -83,7 +82,7 @@ class Placed:
     def put(self, name: str, array: np.ndarray) -> jax.Array:
         """An array onto the devices: each gets its own share and no more."""
         if self.mesh is None:
-            return jnp.asarray(array)
+            return jax.device_put(array, may_alias=False)
         there = NamedSharding(self.mesh, self._spec(name))
         return jax.make_array_from_callback(array.shape, there, lambda index: array[index])
 

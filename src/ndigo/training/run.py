@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import platform
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -118,6 +118,7 @@ def continue_runs(
     config = runs[0][1]
     trainer = make_trainer(config, world, reward, mesh, tuple(c for _, c in runs) if len(runs) > 1 else ())
     clock = Clock(minutes)
+    saving = Saving(clock.elapsed)
 
     def warn(text: str) -> None:
         console.print(text, soft_wrap=True, markup=False, highlight=False)
@@ -144,11 +145,14 @@ def continue_runs(
             state, numbers = trainer.run_rounds(state, config.rounds_per_chunk, signals.listen)
             learning_seconds = time.monotonic() - chunk_began
             step += config.updates_per_chunk
-            arrays = checked(books, numbers, trainer.placed.to_save(state), step, diverged)
-            if not (live := [book for book in books if book.folder.path not in diverged.outcomes]):
-                break
             is_done = "finished" if step >= config.learner_steps else "time" if clock.is_over() else ""
             why = agree(signals.first or is_done)
+            with saving.of_chunk(bool(why) or bool(of_first(saving.is_due()))) as is_saved:
+                arrays = checked(books, numbers, trainer.placed.to_save(state) if is_saved else None, step, diverged)
+            if not (live := [book for book in books if book.folder.path not in diverged.outcomes]):
+                break
+            if is_saved:  # a signal meanwhile ends the run here; else after the next chunk
+                why = why or agree(signals.first)
             line = {
                 "step": step,
                 "world_steps": step // config.updates_per_round * trainer.steps_per_round,
@@ -166,7 +170,8 @@ def continue_runs(
                 if book in live:
                     write_chunk(book, line, arrays, clock.elapsed(), logs_of)
             progress.show(lanes_of(live, line) | {"seconds": clock.elapsed() + seconds_before[0]}, clock.elapsed())
-            why = why or agree(signals.first)
+            if is_saved:
+                why = why or agree(signals.first)
     return [diverged.outcomes.get(folder.path, Outcome(step=step, why=why)) for folder, _ in runs]
 
 
@@ -200,9 +205,11 @@ class Diverged:
         self.on_diverged(path, error)
 
 
-def checked(books: Sequence[Book], numbers: Numbers, arrays: Saved, step: int, diverged: Diverged) -> Saved:
-    """What is to be saved, once all of it is finite; of several runs, one that is not is added to `diverged`."""
-    for book in books:
+def checked(
+    books: Sequence[Book], numbers: Numbers, arrays: Saved | None, step: int, diverged: Diverged
+) -> Saved | None:
+    """What is to be saved, if anything, once all of it is finite; of several runs, one that is not is `diverged`."""
+    for book in books if arrays is not None else ():
         book.writer.wait()
     errors = [divergence_of(book, numbers, arrays, step) for book in books]
     if len(books) == 1 and errors[0] is not None:
@@ -216,26 +223,30 @@ def checked(books: Sequence[Book], numbers: Numbers, arrays: Saved, step: int, d
     return arrays
 
 
-def divergence_of(book: Book, numbers: Numbers, arrays: Saved, step: int) -> DivergedError | None:
+def divergence_of(book: Book, numbers: Numbers, arrays: Saved | None, step: int) -> DivergedError | None:
     """The error of a run that has a number or a weight which is not finite."""
-    own = book.own(arrays)
-    named = own.pieces if isinstance(own, Share) else own
     try:
         refuse_bad_numbers(jax.tree.map(lambda x: x[book.first : book.last], numbers), step)
-        refuse_bad_weights({k: v for k, v in named.items() if k.startswith(".learner")}, step)
+        if arrays is not None:
+            own = book.own(arrays)
+            named = own.pieces if isinstance(own, Share) else own
+            refuse_bad_weights({k: v for k, v in named.items() if k.startswith(".learner")}, step)
     except DivergedError as error:
+        book.writer.wait()
         return DivergedError(f"{error}; {checkpoint.last_good(book.folder.checkpoints)}")
     return None
 
 
-def write_chunk(book: Book, joint: dict[str, Any], arrays: Saved, elapsed: float, sinks: Sequence[Log]) -> None:
-    """A run's line of metrics, then its checkpoint."""
-    line, own, settings = book.line(joint, elapsed), book.own(arrays), book.folder.settings()
+def write_chunk(book: Book, joint: dict[str, Any], arrays: Saved | None, elapsed: float, sinks: Sequence[Log]) -> None:
+    """A run's line of metrics, then its checkpoint, where it has one."""
+    line, settings = book.line(joint, elapsed), book.folder.settings()
     if is_first():
         book.folder.append(line)
-    book.writer.write(line["step"], own)
-    if not isinstance(own, Share):  # of several processes, none has the whole agent
-        milestones.keep(book.folder.path, line["step"], own, settings)
+    if arrays is not None:
+        own = book.own(arrays)
+        book.writer.write(line["step"], own)
+        if not isinstance(own, Share):  # of several processes, none has the whole agent
+            milestones.keep(book.folder.path, line["step"], own, settings)
     for sink in sinks:
         sink.write(line["step"], scalars(line, settings["world"]))
 
@@ -259,6 +270,29 @@ class Clock:
 
     def is_over(self) -> bool:
         return self.minutes is not None and self.elapsed() >= 60 * self.minutes
+
+
+class Saving:
+    """When to save: in the first minute after every chunk, then so that saving takes a twentieth of the time at most.
+
+    So after a save that held the run up for s seconds, 19 s seconds pass without one.
+    """
+
+    ALWAYS, REST = 60.0, 19.0
+
+    def __init__(self, seconds: Callable[[], float]):
+        self.seconds, self.rests_until = seconds, 0.0
+
+    def is_due(self) -> bool:
+        return self.seconds() >= self.rests_until
+
+    @contextmanager
+    def of_chunk(self, is_saved: bool) -> Iterator[bool]:
+        """Times what is done to save a chunk."""
+        began = self.seconds()
+        yield is_saved
+        if is_saved and (ended := self.seconds()) > self.ALWAYS:
+            self.rests_until = ended + self.REST * (ended - began)
 
 
 def restore(

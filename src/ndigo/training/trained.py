@@ -58,7 +58,7 @@ class Trained:
             "seed": trained_as,
             "learner_step": self.learner_step,
         }
-        params = jax.tree.map(lambda x: x[seed], self.params)
+        params = _of_seed(self.params, seed)
         return Agent(params, self.world, self.reward, self.config, twins(self.config).joined, about)
 
     def evaluate(
@@ -94,6 +94,17 @@ class Trained:
         return Path(path)
 
 
+# One program each for all networks; an operation at a time would be a program for every shape among them.
+@jax.jit
+def _of_seed(params: Params, seed: int) -> Params:
+    return jax.tree.map(lambda x: x[seed], params)
+
+
+@jax.jit
+def _as_seeds(params: Params) -> Params:
+    return jax.tree.map(lambda x: x[None], params)
+
+
 def fetched(results: Any) -> Any:
     """On the host, by a wait that Ctrl-C ends."""
     wait_for(results)
@@ -121,8 +132,7 @@ def from_file(path: Path, config: Config, world: World, reward: IntrinsicReward)
     like = jax.eval_shape(make_learner(config, world, reward).init, jax.random.key(0)).params
     # Files of version 0.1 call the agent's network q.
     arrays = {name.replace(".q.", ".agent.", 1) if name.startswith(".q.") else name: x for name, x in arrays.items()}
-    params = checkpoint.into_tree(arrays, like, str(path))
-    params = jax.tree.map(lambda x: x[None], params)
+    params = _as_seeds(checkpoint.into_tree(arrays, like, str(path)))
     return Trained(settings, config, world, reward, params, settings.get("learner_step"))
 
 

@@ -74,8 +74,8 @@ def grid_world(
     _check_objects(layout, objects)
     grid = _grid(layout, tuple(objects), view)
     stride = grid.stride
-    walls = jnp.asarray(_wall_bits(layout, view, stride))
-    offsets = jnp.asarray(_view_offsets(view, stride))
+    walls = _constant(_wall_bits(layout, view, stride))
+    offsets = _constant(_view_offsets(view, stride))
     bit = np.arange(view * view)
 
     def reset(key: Array) -> GridState:
@@ -119,7 +119,7 @@ def _grid(layout: Layout, objects: tuple[Object, ...], view: int) -> Grid:
     kinds = [KINDS[o.kind] for o in objects]
     places = tuple(_places_of(layout, o, stride) for o in objects)
     start = layout.start[0] * stride + layout.start[1]
-    walk = jnp.asarray(_walk_table(layout, stride))
+    walk = _constant(_walk_table(layout, stride))
     # Object i reads words cuts[i]:cuts[i+1].
     reset_cuts = np.cumsum([0, *(kind.start_words for kind in kinds)]).tolist()
     step_cuts = np.cumsum([0, *(kind.move_words for kind in kinds)]).tolist()
@@ -201,14 +201,21 @@ def _places_of(layout: Layout, o: Object, stride: int) -> Places:
             for d, (dr, dc) in enumerate(NEIGHBOURS):
                 if (r + dr, c + dc) in room:
                     neighbour[cell, d] = cell + dr * stride + dc
+    flat_starts = [r * stride + c for r, c in start_cells(layout, o)]
     return Places(
-        start_cells=jnp.array([r * stride + c for r, c in start_cells(layout, o)], jnp.int32),
-        cells=jnp.asarray(cells),
-        sizes=jnp.array([len(room) for room in rooms], jnp.int32),
-        room_of=jnp.asarray(room_of),
-        rank=jnp.asarray(rank),
-        neighbour=jnp.asarray(neighbour),
+        start_cells=_constant(np.array(flat_starts, np.int32)),
+        cells=_constant(cells),
+        sizes=_constant(np.array([len(room) for room in rooms], np.int32)),
+        room_of=_constant(room_of),
+        rank=_constant(rank),
+        neighbour=_constant(neighbour),
     )
+
+
+def _constant(table: np.ndarray) -> Array:
+    """On the device without a program, which `asarray` would compile for every shape."""
+    with jax.ensure_compile_time_eval():  # an array, also where a function that is being traced makes the world
+        return jax.device_put(table, may_alias=False)
 
 
 def _walk_table(layout: Layout, stride: int) -> Int[np.ndarray, "F A"]:
