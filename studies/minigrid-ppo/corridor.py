@@ -9,6 +9,7 @@ The noisy tile is the piece of wall nearest to the start: it has a new one of si
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import jax
@@ -22,6 +23,9 @@ from navix.rendering.cache import RenderingCache
 from ndigo import frames
 from ndigo.interop.suites.stepped import world_of_steps
 from ndigo.worlds import World
+
+if tuple(map(int, version("navix").split(".")[:2])) < (0, 12):
+    raise SystemExit(f"this study needs NAVIX 0.12 or newer, with Python 3.12: {version('navix')} shows other tiles")
 
 UNSEEN, FLOOR, WALL, DOOR, KEY, GOAL = 0, 1, 2, 4, 5, 8  # as NAVIX and MiniGrid number them
 GREY, NUM_COLOURS = 5, 6

@@ -1,6 +1,7 @@
 """Tests against heavy packages that other people run: in an environment of their own, by `make peers`.
 
-Plain `make test` does not collect this folder. `make peers` installs every package first: here nothing is skipped.
+Plain `make test` does not collect this folder. `make peers` installs every package first: here nothing is skipped but
+what needs Python 3.12.
 """
 
 from __future__ import annotations
