@@ -96,7 +96,7 @@ def row_name(own: dict[str, Any]) -> str:
     """
     parts = [str(own[name]) for name in ("world", "reward") if name in own]
     parts += [f"{name}-{value}" for name, value in own.items() if name not in ("world", "reward")]
-    return re.sub(r"[^\w.]+|_", "-", "-".join(parts)).strip("-.")
+    return re.sub(r"[^\w.]+|_", "-", "-".join(parts).replace("e+", "e")).strip("-.")  # 1e+38 is not 1e-38
 
 
 def refuse_other_settings(row: SweepRow) -> None:
