@@ -39,7 +39,7 @@ import jax.numpy as jnp
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "studies" / "minigrid-ppo"))
-import ppo
+import ppo  # pyright: ignore[reportMissingImports]
 
 import ndigo
 from ndigo.config import preset

@@ -1,9 +1,8 @@
 """Draws what the recipe has come to so far, for docs/results.md: `python studies/recipe/figures.py`.
 
 `overview` has every seed's first visit beside the paper's, a random walker's and the best path's; one figure per
-experiment has the way there. An experiment without its row shows the study's run by the same settings. Experiment 4
-has no run of this study: its figure is what the two objects pay by definition
-(`studies/ideal-rewards/pay-by-horizon.json`).
+experiment has the way there. An experiment without its row shows the study's run by the same settings. Experiment 4's
+figure is what its two objects pay by definition (`studies/ideal-rewards/pay-by-horizon.json`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from matplotlib.ticker import FuncFormatter
 from table import CHOSEN, ORDER, read_runs
 
 from ndigo.palette import dash_of, hexadecimal, object_colours, stroke_of
-from ndigo.paper.experiments import EXPERIMENTS, Experiment
+from ndigo.paper.experiments import EXPERIMENTS, Experiment, Row
 from ndigo.paper.measured import MeasuredRow, measured
 from ndigo.paper.plan import find_rows
 from ndigo.paper.references import reference_lines
@@ -28,12 +27,13 @@ from ndigo.report.figures import COLUMN, INK, PAGE, STYLE, label_ends, plain, sa
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 PAY = Path(__file__).parents[1] / "ideal-rewards" / "pay-by-horizon.json"
 ROWS = Path(__file__).parents[2] / "results" / "rows"
+BROWNIAN = Row("exp4", "ndigo-4")  # which the study of the recipe did not train
 HORIZON = 400  # the step that stands for "never"
 
 
 def overview(runs: dict[str, MeasuredRow]) -> Figure:
     """When each object is first seen: a dot per seed, and three lines of reference."""
-    rows = [(name, what) for name in ORDER for what in EXPERIMENTS[name].discovers]
+    rows = [(name, what) for name in sorted(runs) for what in EXPERIMENTS[name].discovers]
     with rc_context(STYLE):
         figure = Figure(figsize=(PAGE, 0.9 + 0.26 * len(rows)), layout="constrained")
         axis = figure.subplots()
@@ -135,6 +135,7 @@ def pay_by_horizon() -> Figure:
 def main() -> None:
     trials, rows = read_runs()[CHOSEN], find_rows(ROWS)
     runs = {e: measured(t.row, rows[t.row]) if t.row in rows else t for e, t in trials.items()}
+    runs["exp4"] = measured(BROWNIAN, rows[BROWNIAN])
     save_figure(overview(runs), PICTURES / "found")
     for name in ORDER:
         save_figure(along(runs[name], EXPERIMENTS[name]), PICTURES / f"found-{name}")
