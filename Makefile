@@ -48,7 +48,7 @@ docs: .venv/ready
 lint: .venv/ready
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/pyright
+	$(BIN)/pyright --project .
 
 # The lock of the peers leaves out PyTorch, whose build is the machine's choice (requirements-torch.txt), and pygame:
 # MiniGrid's pygame-ce is the same module.
