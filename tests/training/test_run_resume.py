@@ -150,6 +150,21 @@ def test_a_kill_inside_any_write_loses_at_most_a_chunk(world, num_syncs, finishe
     assert not list(run.rglob(".*.tmp"))
 
 
+def cut_off(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that ends in its last chunk, before its line of metrics, as a kill would end it."""
+    real = run_folder.RunFolder.append
+
+    def append(self, line):
+        if line["step"] == 20:
+            raise PowerCut
+        real(self, line)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_folder.RunFolder, "append", append)
+        with pytest.raises(PowerCut):
+            train_tiny(run)
+
+
 def test_after_a_minute_saving_takes_a_twentieth_of_the_time_at_most():
     now = [0.0]
     saving, saved = Saving(lambda: now[0]), []
@@ -168,17 +183,7 @@ def test_a_kill_between_checkpoints_that_rest_leads_to_the_same_numbers(finished
     monkeypatch.setattr(Saving, "ALWAYS", -1.0)
     monkeypatch.setattr(Saving, "REST", 1e9)
     assert checkpoint.steps(train_tiny(tmp_path / "whole").path / "checkpoints") == [20, 4]  # first and last alone
-    real = run_folder.RunFolder.append
-
-    def append(self, line):
-        if line["step"] == 20:
-            raise PowerCut
-        real(self, line)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(run_folder.RunFolder, "append", append)
-        with pytest.raises(PowerCut):
-            train_tiny(tmp_path / "run")
+    cut_off(tmp_path / "run", monkeypatch)
     assert checkpoint.steps(tmp_path / "run" / "checkpoints") == [4]
     assert steps(tmp_path / "run") == [4, 8, 12, 16]
     ndigo.resume(tmp_path / "run", quiet=True, trust=TRUST)
@@ -188,17 +193,7 @@ def test_a_kill_between_checkpoints_that_rest_leads_to_the_same_numbers(finished
 @pytest.fixture
 def stopped(tmp_path, monkeypatch) -> Path:
     """A run cut off in its last chunk, with checkpoints of steps 12 and 16."""
-    real = run_folder.RunFolder.append
-
-    def append(self, line):
-        if line["step"] == 20:
-            raise PowerCut
-        real(self, line)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(run_folder.RunFolder, "append", append)
-        with pytest.raises(PowerCut):
-            train_tiny(tmp_path / "run")
+    cut_off(tmp_path / "run", monkeypatch)
     assert checkpoint.steps(tmp_path / "run" / "checkpoints") == [16, 12]
     return tmp_path / "run"
 
