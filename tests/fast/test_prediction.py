@@ -80,6 +80,21 @@ def test_it_is_the_plain_function_in_bfloat16_too(predictor):
     assert_close(ours, theirs, 0.05)  # bfloat16 keeps 8 bits
 
 
+@pytest.mark.parametrize("blocks", [1, 6])
+def test_logits_that_are_too_many_for_a_gpu_go_in_blocks(blocks, monkeypatch):
+    """42 beliefs, 4 steps ahead of each: in one block, or in six of 7, of every seed at once."""
+    model = model_of("open_loop", Halved(3, 3, (False, True)))  # has no kernels
+    seeds = jax.tree.map(lambda x: jnp.stack([x, 2 * x]), model)
+    monkeypatch.setattr(prediction, "on_gpu", lambda: True)
+    monkeypatch.setattr(prediction, "MOST_LOGITS", 42 // blocks * K * model.likelihood.num_outputs)
+    sizes = []
+    nats = Halved.nats
+    monkeypatch.setattr(Halved, "nats", lambda self, x, target: sizes.append(x.shape[1]) or nats(self, x, target))
+    ours, theirs = jax.vmap(lambda m: both(m, random_window(jax.random.key(1), T=T, streams=(7,))))(seeds)
+    assert_close(ours, theirs, 1e-4)
+    assert sizes[0] == 42 // blocks
+
+
 def test_a_model_that_predicts_nothing_has_no_loss():
     model = model_of(None, make_likelihood("categorical", bits_of(3, KINDS)))
     loss, seen = predict(model, random_window(jax.random.key(1), T=T))

@@ -89,6 +89,12 @@ def test_actions_are_counted_from_where_their_space_begins():
     assert found[1].happens.tolist() == [[True]]
 
 
+# By hand from MiniGrid's tables: floors, keys, balls and boxes in six colours, doors in three states, the rest once.
+MINIGRID_TILES = [
+    *((kind, colour, 0) for kind in (3, 5, 6, 7) for colour in range(6)),
+    *((4, colour, state) for colour in range(6) for state in range(3)),
+    *((0, 0, 0), (1, 0, 0), (2, 5, 0), (8, 1, 0), (9, 0, 0), (10, 0, 0), (10, 0, 1), (10, 0, 2), (10, 0, 3)),
+]
 FITS = {
     "one of many": (spaces.Discrete(500, start=3), 300, frames.tiles((500,), 1, 1, names=("number",)), 297),
     "bits": (spaces.Box(0, 1, (2, 2, 1), np.int8), np.ones((2, 2, 1), np.int8), frames.bits(["channel0"], 2), 1),
@@ -98,7 +104,7 @@ FITS = {
     "MiniGrid's": (
         spaces.Dict({"image": spaces.Box(0, 255, (7, 7, 3), np.uint8), "direction": spaces.Discrete(4)}),
         {"image": np.full((7, 7, 3), 3, np.uint8), "direction": 1},
-        frames.tiles(names=("object", "colour", "state")),
+        frames.tiles(names=("object", "colour", "state"), listed=MINIGRID_TILES),
         3,
     ),
 }

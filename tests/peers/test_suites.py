@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 from typing import Any
 
@@ -161,6 +162,49 @@ def test_a_minigrid_view_is_drawn_as_minigrid_draws_it():
         num_lopsided += bool((is_wall != is_wall.T).any())
         np.testing.assert_array_equal((picture == np.array(WALL)).all(axis=-1), is_wall)
     assert num_lopsided >= 3
+
+
+@pytest.mark.filterwarnings("ignore:.*out of date")
+def test_no_minigrid_shows_a_tile_that_is_not_listed():
+    """Every world of MiniGrid's own, from its start on; class 0 is any other tile."""
+    import gymnasium
+
+    from ndigo.interop.suites.gymnasium import make_by_id
+    from ndigo.interop.suites.spaces import frame_of
+
+    importlib.import_module("minigrid")  # registers them
+    ids = [id_ for id_ in gymnasium.registry if id_.startswith("MiniGrid-") and "WFC" not in id_]
+    assert len(ids) > 50
+    for id_ in ids:
+        env = make_by_id(id_)
+        frame, read = frame_of(id_, env.observation_space)
+        env.action_space.seed(0)
+        shown = [env.reset(seed=0)[0]]
+        for _ in range(30):
+            observation, _, is_terminal, is_cut, _ = env.step(env.action_space.sample())
+            shown.append(observation)
+            if is_terminal or is_cut:
+                break
+        env.close()
+        assert (frame.class_of(np.stack([read(o) for o in shown])) > 0).all(), id_  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("id_", ["KeyCorridorS3R3", "DoorKey-5x5", "Dynamic-Obstacles-5x5", "LavaGapS5"])
+def test_no_navix_shows_a_tile_that_is_not_listed(id_):
+    world = find_world(f"navix::Navix-{id_}-v0")
+
+    def body(state: Any, drawn: Any) -> Any:
+        state = world.step(drawn[0], state, drawn[1])
+        return state, world.observe(state)
+
+    @jax.jit
+    def play(key: Any) -> Any:
+        key_reset, key_step, key_a = jax.random.split(key, 3)
+        a_t = jax.random.randint(key_a, (world.num_steps,), 0, world.num_actions)
+        return jax.lax.scan(body, world.reset(key_reset), (jax.random.split(key_step, world.num_steps), a_t))[1]
+
+    o_t = jax.vmap(play)(jax.random.split(jax.random.key(0), 16))
+    assert (world.frame.class_of(o_t) > 0).all()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["navix::Navix-DoorKey-5x5-v0", "xminigrid::XLand-MiniGrid-R1-9x9"])

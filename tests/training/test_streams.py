@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 from random_windows import random_window
 from stream_worlds import corridor_to_goal, counting, hosted_counting, read_count
 
 from ndigo.config import preset
+from ndigo.evaluation import streams
 from ndigo.rewards import make_reward
 from ndigo.rewards.reward import earned
 from ndigo.training.streams.resets import begin_where
@@ -137,6 +140,36 @@ def test_one_episode_is_measured_to_its_own_end(where):
     assert (found.task_return <= highest).all()
     always = found.visits[:, 1] == steps  # action 1 at every step earns 1 + 2 + ... + n
     np.testing.assert_array_equal(found.task_return[always], highest[always])
+
+
+def test_acting_is_compiled_once_for_a_world_that_begins_with_pythons_numbers():
+    """As suites do: `jit` tells a number of Python's from an array, and only a first state has any."""
+    world = counting(LONGEST)
+    own = dataclasses.replace(
+        world,
+        reset=lambda key: dataclasses.replace(world.reset(key), t=0, last_action=0),
+        step=lambda key, s, a: dataclasses.replace(world.step(key, s, a), name=s.name * 1),
+    )
+    trainer = make_trainer(CONFIG, own, make_reward("ndigo-1"))
+    state, _ = trainer.run_rounds(trainer.init(jax.random.key(0)), 2)
+    assert trainer.collect_round._cache_size() == 1  # type: ignore[attr-defined]
+    ours, theirs = (jax.tree.leaves(jax.device_get(x.rows.windows)) for x in (state, trained("device")[0]))
+    for one, two in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_episodes_are_measured_fewer_at_a_time_where_the_models_answers_are_many(monkeypatch):
+    """20 episodes; the answers for one are LONGEST steps times 3 ahead times the outputs of 20 bits."""
+    sizes, of_all = [], trained("device")
+    spy = SimpleNamespace(map=lambda f, x: sizes.append(x[0].start.shape[:2]) or lax.map(f, x))
+    monkeypatch.setattr(streams, "lax", spy)
+    for most, expected in ((2**28, (2, 10)), (4 * LONGEST * 3 * 20, (5, 4)), (1, (20, 1))):
+        monkeypatch.setattr(streams, "MOST_ANSWERS", most)
+        trainer = make_trainer(CONFIG, counting(LONGEST), make_reward("ndigo-1"))
+        found = trainer.measure(of_all[0].learner.params, jax.random.key(1))
+        assert sizes.pop() == expected
+        for one, two in zip(jax.tree.leaves(found), jax.tree.leaves(of_all[1]), strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
 
 
 def test_new_episodes_are_made_where_one_is_over_whatever_the_axes():

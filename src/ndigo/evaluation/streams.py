@@ -23,7 +23,8 @@ from ndigo.rewards import IntrinsicReward
 from ndigo.types import Window
 from ndigo.worlds import World
 
-AT_ONCE = 10  # episodes: the model's answers for all steps and horizons are large
+AT_ONCE = 10  # episodes, at most: the model's answers for all steps and horizons are large
+MOST_ANSWERS = 2**28  # numbers among them, for one seed: a gigabyte
 
 
 class Note(eqx.Module):
@@ -79,8 +80,9 @@ def measure_streams(world: World, reward: IntrinsicReward, params: Params, strea
             model_loss_c=nothing if seen.loss_tk is None else _mean(seen.loss_tk[:, 0], is_step),
         )
 
-    num = len(streams.start)
-    at_once = max(n for n in range(1, AT_ONCE + 1) if num % n == 0)
+    num, model = len(streams.start), params.model
+    answers = 0 if model.predictor is None else world.num_steps * model.num_ahead * model.likelihood.num_outputs
+    at_once = max(n for n in range(1, AT_ONCE + 1) if num % n == 0 and (n == 1 or n * answers <= MOST_ANSWERS))
     blocks = jax.tree.map(lambda x: x.reshape(num // at_once, at_once, *x.shape[1:]), (streams, notes))
     found = lax.map(jax.vmap(of_one), blocks)
     return Measured(evaluation=jax.tree.map(lambda x: x.reshape(num, *x.shape[2:]), found), tracking=None)

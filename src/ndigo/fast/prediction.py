@@ -4,8 +4,8 @@
 
 The weights are known before the pass, so each block of beliefs goes forward and straight back while its
 activations are still in the cache; automatic differentiation would write all of them to memory (K times 400 numbers
-a step) and read them again. On a CPU seeds go one after another. On a GPU one block holds everything, or kernels do it
-where the shapes suit them.
+a step) and read them again. On a CPU seeds go one after another. On a GPU kernels do it where the shapes suit them, or
+one block holds everything that memory has room for: a frame of tiles has thousands of logits, K times a step.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from ndigo.model.world_model import shifted
 from ndigo.types import Seen, Window
 
 BLOCK = 640  # beliefs in a block, at most: enough for two cores to share a product, few enough to stay in the cache
+MOST_LOGITS = 2**26  # of a block on a GPU, for one seed: a quarter of a gigabyte, of which the way back makes three
 
 
 def predict(model: WorldModel, window: Window) -> tuple[Float[Array, ""], Seen]:
@@ -83,24 +84,30 @@ def joint_loss(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: 
 
 def _forward(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: Any) -> Any:
     learn = jax.value_and_grad(partial(weighted_loss, likelihood), argnums=(0, 1), has_aux=True)
-    on_cpu: Any = partial(open_loop_block, likelihood) if has_columns(likelihood, predictor) else learn
-    size = max(size for size in range(1, BLOCK + 1) if len(b_n) % size == 0)
+    if not on_gpu():
+        block: Any = partial(open_loop_block, likelihood) if has_columns(likelihood, predictor) else learn
+        return sequential_vmap(partial(_in_blocks, block, BLOCK))(predictor, b_n, *rest)
+    if has_kernels(likelihood, predictor, b_n):
+        by_kernel: Any = partial(open_loop_gradient, likelihood)
+        return by_kernel(predictor, b_n, *rest)
+    most = MOST_LOGITS // (len(rest[0]) * likelihood.num_outputs)
+    return learn(predictor, b_n, *rest) if len(b_n) <= most else _in_blocks(learn, most, predictor, b_n, *rest)
 
-    @sequential_vmap
-    def in_blocks(predictor: Predictor, b_n: Array, *rest: Any) -> Any:
-        def block(total: Any, inputs: Any) -> Any:
-            (loss, loss_kn), (d_predictor, db_n) = on_cpu(predictor, *inputs)
-            return jax.tree.map(jnp.add, total, (loss, d_predictor)), (loss_kn, db_n)
 
-        zero = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), (jnp.float32(0), predictor))
-        inputs = (b_n.reshape(-1, size, b_n.shape[-1]), *jax.tree.map(partial(_cut, size), rest))
-        (loss, d_predictor), (loss_kn, db_n) = lax.scan(block, zero, inputs)
-        d_predictor = jax.tree.map(lambda d, x: d.astype(x.dtype), d_predictor, predictor)
-        loss_kn = jnp.moveaxis(loss_kn, 0, 1).reshape(loss_kn.shape[1], len(b_n), loss_kn.shape[-1])
-        return (loss, loss_kn), (d_predictor, db_n.reshape(b_n.shape))
+def _in_blocks(learn: Any, most: int, predictor: Predictor, b_n: Array, *rest: Any) -> Any:
+    """What `learn` returns of all beliefs, a block of at most so many after the other."""
+    size = max(size for size in range(1, max(most, 1) + 1) if len(b_n) % size == 0)
 
-    by_kernel: Any = partial(open_loop_gradient, likelihood) if has_kernels(likelihood, predictor, b_n) else learn
-    return (by_kernel if on_gpu() else in_blocks)(predictor, b_n, *rest)
+    def block(total: Any, inputs: Any) -> Any:
+        (loss, loss_kn), (d_predictor, db_n) = learn(predictor, *inputs)
+        return jax.tree.map(jnp.add, total, (loss, d_predictor)), (loss_kn, db_n)
+
+    zero = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), (jnp.float32(0), predictor))
+    inputs = (b_n.reshape(-1, size, b_n.shape[-1]), *jax.tree.map(partial(_cut, size), rest))
+    (loss, d_predictor), (loss_kn, db_n) = lax.scan(block, zero, inputs)
+    d_predictor = jax.tree.map(lambda d, x: d.astype(x.dtype), d_predictor, predictor)
+    loss_kn = jnp.moveaxis(loss_kn, 0, 1).reshape(loss_kn.shape[1], len(b_n), loss_kn.shape[-1])
+    return (loss, loss_kn), (d_predictor, db_n.reshape(b_n.shape))
 
 
 def _cut(size: int, x_kn: Array) -> Array:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from ndigo import frames
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames import Frame
+from ndigo.interop.suites.spaces import minigrid_tiles
 from ndigo.interop.suites.stepped import GOAL, require_discrete, world_of_steps
 from ndigo.worlds import World
 
@@ -39,7 +40,8 @@ def from_navix(
         shape = tuple(env.observation_space.shape)
         if len(shape) != 3 or shape[2] != len(VALUES) or shape[0] > 64:
             raise NdigoError(f"world {name}: its observations {shape} are not symbolic ones: hand over a frame")
-        frame, read = frames.tiles(VALUES, shape[0], shape[1], names=NAMES), read_tiles
+        listed = minigrid_tiles(VALUES[1])
+        frame, read = frames.tiles(VALUES, shape[0], shape[1], names=NAMES, listed=listed), read_tiles
 
     def reset(key: Any) -> tuple[Any, Any]:
         timestep = env.reset(key)

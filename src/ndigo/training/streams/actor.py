@@ -30,7 +30,7 @@ def new_actor(state: Any, size: int) -> Actor:
     """At the first frame of an episode, that of `state`."""
     zero = jnp.int32(0)
     return Actor(
-        state=state,
+        state=jax.tree.map(_strong, state),
         is_first=jnp.bool_(True),
         time=zero,
         a_tm1=zero,
@@ -40,6 +40,12 @@ def new_actor(state: Any, size: int) -> Actor:
         task_return=jnp.float32(0),
         finished=jnp.zeros(3),
     )
+
+
+def _strong(x: Any) -> Array:
+    """Without the weak type that Python's numbers have: after a round none is left, and `jit` would compile twice."""
+    x = jnp.asarray(x)
+    return x.astype(x.dtype) if jax.typeof(x).weak_type else x
 
 
 class Draws(eqx.Module):
