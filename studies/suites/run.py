@@ -1,10 +1,10 @@
 """Trains the rows of this study one after another: `python studies/suites/run.py [ROW ...] [--minutes 10]`.
 
 A row is one reward in one world, five seeds. Its run goes to runs/suites/ROW, and what is kept of it to
-studies/suites/rows/ROW.json: per seed, means over 100 greedy episodes and over the actors' own. A row is kept when its
-steps or its minutes are done, over all sittings; one that was stopped before goes on with the same command. A row that
-is kept is not trained again. `--list` names the rows; `--toy` tries them out in a size for a laptop, in folders of
-their own.
+studies/suites/rows/ROW.json: per seed, means over the 100 greedy episodes that a run ends with, and over the actors'
+own. A row that `--total` or a signal cuts short is kept as far as it came, and goes on with the same command: its
+minutes count over all sittings. `--keep` trains nothing, and keeps what runs under way have come to. `--list` names the
+rows; `--toy` tries them out in a size for a laptop, in folders of their own.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import jax
 
 import ndigo
-from ndigo.errors import NdigoError
+from ndigo.api import create_run
+from ndigo.errors import NdigoError, first_line
 from ndigo.paper.experiments import find_world
 from ndigo.storage.run_folder import write_whole
 from ndigo.worlds.noise import with_noisy_tile
@@ -29,33 +32,38 @@ from ndigo.worlds.noise import with_noisy_tile
 KEPT = Path(__file__).parent / "rows"
 RUNS, TOYS = Path("runs/suites"), Path("runs/suites-toy")
 REWARDS = ("random", "pe", "icm", "ndigo-1", "ndigo-4")
-EPISODES = 100
+LEAST = 0.25  # of a row's minutes that must be left of the whole command's for it to begin: it compiles first
 
 KEY_CORRIDOR = "navix::Navix-KeyCorridorS3R3-v0"
 ASK = 6  # MiniGrid's action "done", which does nothing else there
 
 
+Named = str | Callable[[], ndigo.World]
+
+
 def noisy(changed_by: int | None) -> Callable[[], ndigo.World]:
-    return lambda: with_noisy_tile(find_world(KEY_CORRIDOR), num_values=6, changed_by=changed_by)
+    # One record for all rows of a process, which is tried once.
+    return cache(lambda: with_noisy_tile(find_world(KEY_CORRIDOR), num_values=6, changed_by=changed_by))
 
 
-def named(name: str) -> Callable[[], ndigo.World]:
-    return lambda: find_world(name)
-
-
-WORLDS: dict[str, Callable[[], ndigo.World]] = {
-    "multiroom": named("gymnasium::MiniGrid-MultiRoom-N6-v0"),  # NAVIX has none
-    "keycorridor": named(KEY_CORRIDOR),
-    "xland-r4": named("xminigrid::XLand-MiniGrid-R4-13x13"),
-    "craftax-classic": named("craftax::Craftax-Classic-Symbolic-v1"),
-    "craftax": named("craftax::Craftax-Symbolic-v1"),
+WORLDS: dict[str, Named] = {
+    "multiroom": "gymnasium::MiniGrid-MultiRoom-N6-v0",  # NAVIX has none
+    "keycorridor": KEY_CORRIDOR,
+    "xland-r4": "xminigrid::XLand-MiniGrid-R4-13x13",
+    "craftax-classic": "craftax::Craftax-Classic-Symbolic-v1",
+    "craftax": "craftax::Craftax-Symbolic-v1",
     "white-noise": noisy(None),
     "staying-noise": noisy(ASK),
 }
 SEEDS: dict[str, Any] = {"preset": "gpu", "seeds": 5, "seed": 500}
+# Chunks are short because minutes are counted between them, and a round can take seconds.
 CURIOUS: dict[str, Any] = SEEDS | {"actors": 64, "learner_steps": 8_000}
+CURIOUS |= {"rounds_per_chunk": 10, "chunks_per_evaluation": 5}
+# It learns no policy: what it covers is the same after any number of steps.
+AT_RANDOM: dict[str, Any] = CURIOUS | {"learner_steps": 160}
 # 80 rounds of 32 actors and 400 steps: 1,024,000 interactions per seed.
 MILLION: dict[str, Any] = SEEDS | {"actors": 32, "round_steps": 400, "updates_per_round": 64, "learner_steps": 80 * 64}
+MILLION |= {"rounds_per_chunk": 5, "chunks_per_evaluation": 4}
 BOTH = {"task_weight": 1.0, "curiosity_weight": 0.1}  # of the task's reward, and of NDIGO's nats
 # What --toy has in place of the sizes above: two rounds of a network that learns nothing.
 SMALL = {"belief_size": 8, "num_filters": 2, "num_features": 8, "predictor_hidden": 8, "head_hidden": 8, "window": 10}
@@ -66,12 +74,16 @@ TOY: dict[str, Any] = {"preset": "cpu", "batch": 2, "rounds_per_chunk": 1, "eval
 @dataclass(frozen=True)
 class Row:
     name: str
-    world: Callable[[], ndigo.World]
+    world: Named
     reward: str
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-ROWS = [Row(f"{world}-{reward}", make, reward, CURIOUS) for world, make in WORLDS.items() for reward in REWARDS] + [
+ROWS = [
+    Row(f"{world}-{reward}", name, reward, AT_RANDOM if reward == "random" else CURIOUS)
+    for world, name in WORLDS.items()
+    for reward in REWARDS
+] + [
     Row("craftax-1m-task", WORLDS["craftax"], "task", MILLION),
     Row("craftax-1m-task-ndigo-4", WORLDS["craftax"], "ndigo-4", MILLION | BOTH),
 ]
@@ -81,37 +93,55 @@ def toy(row: Row) -> Row:
     return replace(row, settings=row.settings | TOY)
 
 
+def shortened(row: Row, steps: int) -> Row:
+    """The row with at most so many learner steps, over which its rates fall."""
+    return replace(row, settings=row.settings | {"learner_steps": min(steps, row.settings["learner_steps"])})
+
+
 def train(row: Row, runs: Path, minutes: float) -> ndigo.Run:
     """A new run, or the one that was begun, for at most so many minutes more."""
-    path, world = runs / row.name, row.world()
-    if (path / "config.json").exists():
-        return ndigo.resume(path, world=world, minutes=minutes)
-    return ndigo.train(world, row.reward, out=path, minutes=minutes, **row.settings)
+    path, world = runs / row.name, row.world if isinstance(row.world, str) else row.world()
+    if not (path / "config.json").exists():
+        create_run(world, row.reward, out=path, **row.settings)
+    # A suite's world goes by its name, and is not tried here: `make peers` does, and for Craftax it takes minutes.
+    return ndigo.resume(path, world=None if isinstance(world, str) else world, minutes=minutes)
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """The lines of a run's metrics, none before it has any; a last one that is being written does not count."""
+    metrics = path / "metrics.jsonl"
+    return [json.loads(line) for line in _whole_lines(metrics.read_text(encoding="utf-8"))] if metrics.exists() else []
+
+
+def _whole_lines(text: str) -> list[str]:
+    return text[: text.rfind("\n") + 1].splitlines()
 
 
 def minutes_trained(path: Path) -> float:
-    """Of all sittings so far, by the last line of the run's metrics."""
-    metrics = path / "metrics.jsonl"
-    lines = metrics.read_text(encoding="utf-8").splitlines() if metrics.exists() else []
-    return json.loads(lines[-1])["seconds"] / 60 if lines else 0.0
+    """Of all sittings so far."""
+    lines = lines_of(path)
+    return lines[-1]["seconds"] / 60 if lines else 0.0
 
 
-def keep(row: Row, run: ndigo.Run, kept: Path, episodes: int = EPISODES) -> Path:
-    """Per seed: the mean over greedy episodes of each number, and of the actors' finished ones."""
-    found, line = run.evaluate(episodes), run.metrics()[-1]
-    numbers = {name: np.asarray(x).mean(axis=1).tolist() for name, x in vars(found).items() if x is not None}
+def keep(row: Row, path: Path, kept: Path) -> Path | None:
+    """Per seed, the means of the run's last greedy episodes and of the actors' own; None before there are any."""
+    line = next((line for line in reversed(lines_of(path)) if "evaluation" in line), None)
+    if line is None:
+        return None
+    settings = json.loads((path / "config.json").read_text(encoding="utf-8"))
     row_numbers = {
         "row": row.name,
-        "world": run.world.name,
+        "world": settings["world"]["name"],
         "reward": row.reward,
-        "config": vars(run.config),
+        "config": settings["config"],
+        "device": settings["device"],
         "step": line["step"],
         "world_steps": line["world_steps"],
         "seconds": line["seconds"],
-        "channels": [channel.name for channel in run.world.channels],
-        "events": list(run.world.events),
-        "episodes": episodes,
-        "greedy": numbers,
+        "channels": settings["world"]["channels"],
+        "events": [name for name in settings["world"]["in_view"] if name not in settings["world"]["channels"]],
+        "episodes": settings["config"]["evaluation_episodes"],
+        "greedy": line["evaluation"],
         "acting": line["acting"],
     }
     kept.mkdir(parents=True, exist_ok=True)
@@ -120,55 +150,73 @@ def keep(row: Row, run: ndigo.Run, kept: Path, episodes: int = EPISODES) -> Path
     return path
 
 
-def work(rows: Sequence[Row], runs: Path, kept: Path, minutes: float, total: float, episodes: int = EPISODES) -> None:
-    """Row after row; none is begun when `total` minutes are over, and one that they cut short is not kept yet."""
+def is_over(row: Row, path: Path, kept: Path, minutes: float) -> bool:
+    """Whether nothing is left to do: it is kept, and its steps or minutes are done, or it could only begin anew."""
+    lines = lines_of(path)
+    is_done = bool(lines) and (lines[-1]["step"] >= row.settings["learner_steps"] or minutes_trained(path) >= minutes)
+    can_go_on = any((path / "checkpoints").glob("step_*"))
+    return (kept / f"{row.name}.json").exists() and (is_done or not can_go_on)
+
+
+def work(rows: Sequence[Row], runs: Path, kept: Path, minutes: float, total: float, forgets: bool = False) -> None:
+    """Row after row, until `total` minutes are over; what each has come to by then is kept."""
     ends = time.monotonic() + 60 * total
     for row in rows:
-        if (kept / f"{row.name}.json").exists():
+        path = runs / row.name
+        if is_over(row, path, kept, minutes):
             print(f"{row.name}: kept already")
             continue
-        left = (ends - time.monotonic()) / 60
-        if left <= 0:
-            print(f"{row.name}: not begun, {total:g} minutes are over")
+        left, of_row = (ends - time.monotonic()) / 60, max(minutes - minutes_trained(path), 0)
+        if left <= LEAST * of_row:
+            print(f"{row.name}: not begun, {max(left, 0):.1f} of {total:g} minutes are left")
             return
-        of_row = max(minutes - minutes_trained(runs / row.name), 0)
         try:
             run = train(row, runs, min(of_row, left))
-        except NdigoError as error:
-            print(f"{row.name}: {error}", flush=True)
+        except (NdigoError, jax.errors.JaxRuntimeError) as error:  # such as memory that is full: other rows may fit
+            print(f"{row.name}: {first_line(error)}", flush=True)
             continue
         assert run.outcome is not None
+        print(f"{row.name}: {keep(row, path, kept)}", flush=True)
         if run.outcome.why not in ("finished", "time"):
-            print(f"{row.name}: stopped by {run.outcome.why}")
+            print(f"{row.name}: stopped by {run.outcome.why}; the same command goes on")
             return
         if run.outcome.why == "time" and left < of_row:
             print(f"{row.name}: cut short, {total:g} minutes are over; the same command goes on")
             return
-        print(f"{row.name}: {keep(row, run, kept, episodes)}", flush=True)
+        if forgets:
+            shutil.rmtree(path / "checkpoints", ignore_errors=True)
 
 
 def chosen(patterns: Sequence[str]) -> list[Row]:
-    found = [row for row in ROWS if not patterns or any(fnmatch.fnmatch(row.name, p) for p in patterns)]
+    """The rows of each pattern in turn."""
+    found = {row.name: row for p in patterns or ("*",) for row in ROWS if fnmatch.fnmatch(row.name, p)}
     if not found:
         raise SystemExit(f"no row is called {' or '.join(patterns)}; --list names them")
-    return found
+    return list(found.values())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", metavar="ROW", help="names, or patterns as 'craftax-*'; all without")
     parser.add_argument("--minutes", type=float, default=10, help="of training, for each row")
+    parser.add_argument("--steps", type=int, default=8_000, help="learner steps of each row, at most")
     parser.add_argument("--total", type=float, default=24 * 60, help="minutes of the whole command")
     parser.add_argument("--toy", action="store_true", help="a try-out: tiny networks, four updates, two episodes")
+    parser.add_argument("--keep", action="store_true", help="keep what the runs have come to, and train nothing")
+    parser.add_argument("--forget", action="store_true", help="remove the checkpoints of a row that is done: gigabytes")
+    parser.add_argument("--runs", type=Path, help="the folder of the runs, runs/suites without")
+    parser.add_argument("--kept", type=Path, help="the folder of what is kept, studies/suites/rows without")
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
+    rows = [toy(row) if args.toy else shortened(row, args.steps) for row in chosen(args.rows)]
+    runs, kept = (TOYS / "runs", TOYS / "rows") if args.toy else (RUNS, KEPT)
+    runs, kept = args.runs or runs, args.kept or kept
     if args.list:
-        print("\n".join(row.name for row in chosen(args.rows)))
-        return
-    if args.toy:
-        work([toy(row) for row in chosen(args.rows)], TOYS / "runs", TOYS / "rows", args.minutes, args.total, 2)
+        print("\n".join(row.name for row in rows))
+    elif args.keep:
+        print("\n".join(str(path) for row in rows if (path := keep(row, runs / row.name, kept)) is not None))
     else:
-        work(chosen(args.rows), RUNS, KEPT, args.minutes, args.total)
+        work(rows, runs, kept, args.minutes, args.total, args.forget)
 
 
 if __name__ == "__main__":

@@ -13,17 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from ndigo.palette import stroke_of
 from ndigo.report.numbers import with_interval
 from ndigo.report.statistics import estimates
 
 HERE = Path(__file__).parent
 MAXIMUM = 226  # of Craftax's task
+ORDER = ("random", "icm", "pe", "ndigo-1", "ndigo-4", "task")  # of the rows of a world
 HEAD = ("row", "seeds", "minutes", "interactions, thousands", "coverage", "events", "noise, nats", "task, %")
 Kept = dict[str, Any]  # what `run.py` keeps of a row
 
 
 def read(folder: Path) -> list[Kept]:
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    rows = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    return sorted(rows, key=lambda kept: (world_of(kept), ORDER.index(kept["reward"])))
 
 
 def per_seed(kept: Kept) -> dict[str, np.ndarray]:
@@ -45,7 +48,7 @@ def per_seed(kept: Kept) -> dict[str, np.ndarray]:
 def line(kept: Kept) -> list[str]:
     numbers = per_seed(kept)
     shown = {name: with_interval(estimates(x[:, None])[0]) for name, x in numbers.items()}
-    known = {"row": kept["row"], "seeds": str(len(numbers["coverage"])), "minutes": f"{kept['seconds'] / 60:.0f}"}
+    known = {"row": kept["row"], "seeds": str(len(numbers["coverage"])), "minutes": f"{kept['seconds'] / 60:.2g}"}
     known["interactions, thousands"] = f"{kept['world_steps'] / 1000:,.0f}"
     return [(known | shown).get(name, "") for name in HEAD]
 
@@ -65,10 +68,11 @@ def draw(rows: Sequence[Kept], path: Path) -> None:
         of_world = [kept for kept in rows if world_of(kept) == world]
         counts = "events" if of_world[0]["world"].startswith("craftax::") else "coverage"
         for i, kept in enumerate(of_world):
-            values = per_seed(kept)[counts]
-            axis.plot([i] * len(values), values, "o", color=f"C{i}", ms=4, alpha=0.6)
-            axis.plot([i - 0.25, i + 0.25], [values.mean()] * 2, color=f"C{i}", lw=2)
-        axis.set(title=world, ylabel="achievements" if counts == "events" else "places", ylim=(0, None))
+            values, colour = per_seed(kept)[counts], stroke_of(kept["reward"]).colour
+            axis.plot([i] * len(values), values, "o", color=colour, ms=4, alpha=0.6)
+            axis.plot([i - 0.25, i + 0.25], [values.mean()] * 2, color=colour, lw=2)
+        what = "achievements" if counts == "events" else "places"
+        axis.set(title=world, ylabel=f"{what} in an episode", ylim=(0, None), xlim=(-0.6, len(of_world) - 0.4))
         axis.set_xticks(range(len(of_world)), [kept["reward"] for kept in of_world], rotation=60)
     figure.tight_layout()
     figure.savefig(path, dpi=120, bbox_inches="tight")

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 from stream_worlds import corridor_to_goal, counting
@@ -42,6 +43,14 @@ def test_every_reward_meets_every_world_and_the_yardstick_has_a_million_steps(st
         study.chosen(["nothing"])
 
 
+def test_rows_come_in_the_order_in_which_they_are_asked_for_and_can_be_shortened(study):
+    assert [row.name for row in study.chosen(["xland-r4-pe", "multiroom-[ip]*", "xland-*"])][:4] == [
+        *("xland-r4-pe", "multiroom-pe", "multiroom-icm", "xland-r4-random")
+    ]
+    steps = {row.name: study.shortened(row, 2_400).settings["learner_steps"] for row in study.chosen(["multiroom-*"])}
+    assert steps == {f"multiroom-{r}": 160 if r == "random" else 2_400 for r in study.REWARDS}  # one round learns none
+
+
 def test_a_row_is_stopped_by_its_minutes_resumed_and_kept_once(study, tmp_path, capsys):
     small = {**TINY, "round_steps": 12, "num_filters": 2}
     row = study.Row("corridor-ndigo-1", corridor_to_goal, "ndigo-1", small)
@@ -50,15 +59,19 @@ def test_a_row_is_stopped_by_its_minutes_resumed_and_kept_once(study, tmp_path, 
     assert run.outcome.why == "time"
     began = run.outcome.step
     assert began < TINY["learner_steps"]
-    study.work([row], runs, kept, minutes=10, total=10)
+    assert study.keep(row, runs / row.name, kept) == kept / "corridor-ndigo-1.json"
+    assert json.loads((kept / "corridor-ndigo-1.json").read_text())["step"] == began
+    study.work([row], runs, kept, minutes=10, total=10, forgets=True)
     contents = json.loads((kept / "corridor-ndigo-1.json").read_text())
     assert contents["step"] == TINY["learner_steps"]
-    assert contents["episodes"] == study.EPISODES
+    assert contents["episodes"] == TINY["evaluation_episodes"]
+    assert contents["world"] == corridor_to_goal().name
     assert np.shape(contents["greedy"]["coverage"]) == (TINY["seeds"],)
     assert (np.array(contents["greedy"]["coverage"]) >= 1).all()
+    assert not (runs / row.name / "checkpoints").exists()
     before = (kept / "corridor-ndigo-1.json").stat().st_mtime_ns
     other = study.Row("other", counting, "pe", small)
-    study.work([row, other], runs, kept, minutes=10, total=0)
+    study.work([row, other], runs, kept, minutes=20, total=0)
     said = capsys.readouterr().out
     assert "corridor-ndigo-1: kept already" in said
     assert "other: not begun" in said
@@ -66,10 +79,39 @@ def test_a_row_is_stopped_by_its_minutes_resumed_and_kept_once(study, tmp_path, 
     assert not (runs / "other").exists()
 
 
-def test_a_row_that_the_whole_command_cuts_short_is_not_kept_and_its_minutes_count_over_sittings(
+def test_what_is_kept_is_what_the_run_ended_with(study, tmp_path):
+    """By hand: of the lines that are whole, the last with greedy episodes."""
+    run, row = tmp_path / "corridor-pe", study.Row("corridor-pe", corridor_to_goal, "pe")
+    run.mkdir()
+    assert study.keep(row, run, tmp_path) is None
+    world = {"name": "corridor", "channels": ["a", "b"], "in_view": ["a", "goal"]}
+    settings = {"world": world, "config": {"evaluation_episodes": 3}, "device": "cpu"}
+    (run / "config.json").write_text(json.dumps(settings))
+    line = {"world_steps": 5, "seconds": 60.0, "acting": {"episodes": [7.0]}}
+    lines = [{**line, "step": 1, "evaluation": {"coverage": [2.0]}}, {**line, "step": 2}]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"step": 3, "eval')
+    path = study.keep(row, run, tmp_path)
+    assert json.loads(path.read_text()) == {
+        "row": "corridor-pe",
+        "world": "corridor",
+        "reward": "pe",
+        "config": settings["config"],
+        "device": "cpu",
+        "step": 1,
+        "world_steps": 5,
+        "seconds": 60.0,
+        "channels": ["a", "b"],
+        "events": ["goal"],
+        "episodes": 3,
+        "greedy": {"coverage": [2.0]},
+        "acting": {"episodes": [7.0]},
+    }
+
+
+def test_a_row_that_the_whole_command_cuts_short_is_kept_and_its_minutes_count_over_sittings(
     study, tmp_path, monkeypatch, capsys
 ):
-    row = study.Row("corridor-pe", corridor_to_goal, "pe")
+    rows = [study.Row(f"corridor-{reward}", corridor_to_goal, reward, {"learner_steps": 9}) for reward in ("pe", "icm")]
     asked, kept = [], []
 
     def train(row: Any, runs: Path, minutes: float) -> Any:
@@ -78,14 +120,33 @@ def test_a_row_that_the_whole_command_cuts_short_is_not_kept_and_its_minutes_cou
 
     monkeypatch.setattr(study, "train", train)
     monkeypatch.setattr(study, "keep", lambda row, *_: kept.append(row.name))
-    study.work([row], tmp_path, tmp_path / "kept", minutes=10, total=3)
+    study.work(rows, tmp_path, tmp_path / "kept", minutes=10, total=3)
     assert "corridor-pe: cut short, 3 minutes are over" in capsys.readouterr().out
-    assert kept == []
-    (tmp_path / "corridor-pe").mkdir()
-    (tmp_path / "corridor-pe" / "metrics.jsonl").write_text('{"seconds": 60}\n{"seconds": 180}\n')
-    study.work([row], tmp_path, tmp_path / "kept", minutes=10, total=60)
     assert kept == ["corridor-pe"]
+    (tmp_path / "corridor-pe").mkdir()
+    lines = '{"step": 1, "seconds": 60}\n{"step": 2, "seconds": 180}\n'
+    (tmp_path / "corridor-pe" / "metrics.jsonl").write_text(lines)
+    study.work(rows[:1], tmp_path, tmp_path / "kept", minutes=10, total=60)
+    assert kept == ["corridor-pe", "corridor-pe"]
     assert asked == pytest.approx([3, 7], abs=0.01)
+    study.work(rows[1:], tmp_path, tmp_path / "kept", minutes=10, total=2)  # would hardly be compiled
+    assert "corridor-icm: not begun, 2.0 of 2 minutes are left" in capsys.readouterr().out
+
+
+def test_a_row_for_which_there_is_no_memory_leaves_the_others_their_turn(study, tmp_path, monkeypatch, capsys):
+    rows = [study.Row(name, corridor_to_goal, "pe", {"learner_steps": 9}) for name in ("large", "small")]
+
+    def train(row: Any, runs: Path, minutes: float) -> Any:
+        if row.name == "large":
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nand more")
+        return SimpleNamespace(outcome=SimpleNamespace(why="finished"))
+
+    monkeypatch.setattr(study, "train", train)
+    monkeypatch.setattr(study, "keep", lambda row, *_: "kept")
+    study.work(rows, tmp_path, tmp_path / "kept", minutes=10, total=60)
+    assert capsys.readouterr().out.splitlines() == [
+        *("large: JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory", "small: kept")
+    ]
 
 
 def kept_row(row: str, world: str, reward: str, **greedy: Any) -> dict[str, Any]:
