@@ -1,21 +1,22 @@
 """What curiosity costs: one `pay` of 16 environments, and a PPO loop in one jit with and without it.
 
     python benchmarks/curiosity.py                        # `pay` on this machine, then the loop with 16 environments
-    python benchmarks/curiosity.py --only loop --envs 1024 --preset gpu --json curiosity.json     # as on a GPU
+    python benchmarks/curiosity.py --only loop --envs 1024 --preset gpu --learn 8x128 16x64 --json curiosity.json  # GPU
 
 `pay` is timed as a host's loop calls it (`ndigo.Curiosity.pay`): NumPy in, checked, NumPy out. All take turns, so that
 a disturbance meets each; a figure is the median, the least, and the median of processor time, which other programs
 disturb less.
 
 The loop is PPO in one jit, in Experiment 1: rollouts of 128 steps, four epochs of eight minibatches, two layers of 256
-units (studies/minigrid-ppo/ppo.py). It runs without its update, by itself, with `pay`, and with `pay` and `learn`. Two
-differences of medians answer what curiosity costs:
+units (studies/minigrid-ppo/ppo.py). It runs without its update, by itself, with `pay` inside the scan over steps, with
+`pay_rollout` after it, and with that and `learn`. Differences of medians answer what each costs:
 
     PPO's own update        PPO alone - PPO without its update
-    curiosity, the whole    PPO, pay and learn - PPO alone
+    curiosity, the whole    PPO, pay_rollout and learn - PPO alone
 
-What `learn` costs is a matter of its settings: how many updates of the world model follow a rollout (`--updates`), and
-of how many windows each (`--batch`, of 32 steps). As many windows as a rollout has are one pass over what was seen.
+What `learn` costs is a matter of its settings: `--learn 8x128` are 8 updates of the world model after a rollout, each
+of 128 windows of 32 steps. Beside its time stands how often it sees a step of the rollout, on average; PPO sees each in
+every epoch. `--watch 100` goes on for so many rollouts, and says what the world model then loses per frame.
 
 The floor of `pay` is its two decodings: beside it stands the product of their hidden layers with the output layer.
 """
@@ -30,9 +31,10 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -48,6 +50,7 @@ from ndigo.curiosity.record import DEFAULT
 from ndigo.frames import Frame, tiles
 
 WORLD = ndigo.EXPERIMENTS["exp1"].world
+WINDOW = 32  # steps in a window of the world model's replay
 COLOURED = [(kind, colour, 0) for kind in (3, 5, 6, 7) for colour in range(6)]
 DOORS = [(4, colour, state) for colour in range(6) for state in range(3)]
 PLAIN = [(0, 0, 0), (1, 0, 0), (2, 5, 0), (8, 1, 0), (9, 0, 0)]
@@ -97,47 +100,110 @@ def pay_calls(num_envs: int, reward: str, num_steps: int = 64) -> dict[str, Call
 _product = jax.jit(jnp.matmul)
 
 
+class Amount(NamedTuple):
+    """What `learn` does after a rollout."""
+
+    updates: int
+    windows: int  # of each update
+
+    @property
+    def name(self) -> str:
+        return f"learn {self.updates}x{self.windows}"
+
+    @staticmethod
+    def parse(text: str) -> Amount:
+        updates, windows = map(int, text.split("x"))
+        return Amount(updates, windows)
+
+
+class Loop(NamedTuple):
+    """Some rollouts in one program, and what they begin with."""
+
+    run: Callable[[ppo.Carry, int], tuple[ppo.Carry, dict[str, Any]]]
+    carry: ppo.Carry
+
+    def __call__(self) -> Any:
+        return jax.block_until_ready(self.run(self.carry, 0))
+
+
 def unlearned(key: Any, state: Any, *_: Any, **__: Any) -> Any:
     return state, ()
 
 
-def loops(whole: PureCuriosity, settings: ppo.Settings, num_rollouts: int) -> dict[str, Callable[[], Any]]:
-    """Whole runs of some rollouts, each from its own beginning."""
-    kinds = {
-        "PPO without its update": (None, settings._replace(epochs=0)),
-        "PPO alone": (None, settings),
-        "PPO and pay": (dataclasses.replace(whole, learn=unlearned), settings),
-        "PPO, pay and learn": (whole, settings),
+def loops(
+    curiosities: dict[Amount, PureCuriosity], settings: ppo.Settings, num_rollouts: int
+) -> tuple[dict[str, Loop], float]:
+    """Whole runs of some rollouts, all from one beginning; and in how many seconds they were compiled."""
+    began, whole = time.perf_counter(), next(iter(curiosities.values()))
+    paying = dataclasses.replace(whole, learn=unlearned)
+    carry = jax.jit(lambda key: ppo.begin(key, WORLD, whole, settings))(jax.random.key(0))
+    alone = carry._replace(curiosity=None, flights=None)
+    kinds: dict[str, tuple[PureCuriosity | None, ppo.Settings, ppo.Carry]] = {
+        "PPO without its update": (None, settings._replace(epochs=0), alone),
+        "PPO alone": (None, settings, alone),
+        "PPO, pay in the scan": (paying, settings._replace(pays_within=True), carry),
+        "PPO, pay_rollout": (paying, settings, carry),
+        **{f"PPO, pay_rollout, {amount.name}": (each, settings, carry) for amount, each in curiosities.items()},
     }
 
-    def make(curiosity: PureCuriosity | None, settings: ppo.Settings) -> Callable[[], Any]:
-        carry = jax.jit(lambda key: ppo.begin(key, WORLD, curiosity, settings))(jax.random.key(0))
-
-        @jax.jit
-        def run(carry: ppo.Carry) -> Any:
+    def traced(curiosity: PureCuriosity | None, settings: ppo.Settings, carry: ppo.Carry) -> Any:
+        def run(carry: ppo.Carry, number: Any) -> Any:
             def body(carry: ppo.Carry, key: Any) -> Any:
                 return ppo.rollout(key, carry, WORLD, curiosity, settings)
 
-            return jax.lax.scan(body, carry, jax.random.split(jax.random.key(1), num_rollouts))
+            keys = jax.random.split(jax.random.fold_in(jax.random.key(1), number), num_rollouts)
+            return jax.lax.scan(body, carry, keys)
 
-        return lambda: jax.block_until_ready(run(carry))
+        return jax.jit(run).lower(carry, 0)
 
-    return {name: make(*kind) for name, kind in kinds.items()}
+    # One before the others, which then find the kernels that XLA has chosen for what they share.
+    *others, largest = kinds.values()
+    first = traced(*largest).compile()
+    with ThreadPoolExecutor() as threads:
+        programs = [*threads.map(lambda kind: traced(*kind).compile(), others), first]
+    compiled = {name: Loop(run, kinds[name][2]) for name, run in zip(kinds, programs, strict=True)}
+    return compiled, time.perf_counter() - began
 
 
-def differences(times: dict[str, dict[str, float]], num_rollouts: int) -> dict[str, float]:
+def differences(times: dict[str, dict[str, float]], num_rollouts: int, amounts: Sequence[Amount]) -> dict[str, float]:
     """Milliseconds per rollout, of medians."""
     ms = {name: figure["median_ms"] / num_rollouts for name, figure in times.items()}
+    learning = {amount: ms[f"PPO, pay_rollout, {amount.name}"] for amount in amounts}
     return {
+        "environment and policy": ms["PPO without its update"],
         "PPO's own update": ms["PPO alone"] - ms["PPO without its update"],
-        "curiosity: pay": ms["PPO and pay"] - ms["PPO alone"],
-        "curiosity: learn": ms["PPO, pay and learn"] - ms["PPO and pay"],
-        "curiosity, the whole": ms["PPO, pay and learn"] - ms["PPO alone"],
+        "pay, in the scan": ms["PPO, pay in the scan"] - ms["PPO alone"],
+        "pay_rollout, after it": ms["PPO, pay_rollout"] - ms["PPO alone"],
+        **{amount.name: whole - ms["PPO, pay_rollout"] for amount, whole in learning.items()},
+        **{f"pay_rollout and {amount.name}": whole - ms["PPO alone"] for amount, whole in learning.items()},
     }
 
 
+def steps_seen(settings: ppo.Settings, amounts: Sequence[Amount]) -> dict[str, dict[str, float]]:
+    """Of each rollout: the updates, the steps in each, and how often they see a step on average."""
+    in_rollout = settings.num_envs * settings.num_steps
+    ppo_updates = settings.epochs * settings.minibatches
+    seen = {"PPO": (ppo_updates, in_rollout // settings.minibatches)}
+    seen |= {amount.name: (amount.updates, amount.windows * WINDOW) for amount in amounts}
+    return {
+        name: {"updates": updates, "steps_of_each": steps, "passes": updates * steps / in_rollout}
+        for name, (updates, steps) in seen.items()
+    }
+
+
+def model_losses(compiled: dict[str, Loop], amounts: Sequence[Amount], num_calls: int) -> dict[str, float]:
+    """What the world model loses one step ahead, in nats per frame, in the last of so many calls of each loop."""
+    losses = {}
+    for amount in amounts:
+        run, carry = compiled[f"PPO, pay_rollout, {amount.name}"]
+        for number in range(num_calls):
+            carry, numbers = run(carry, number)
+            losses[amount.name] = numbers["model_loss"]
+    return {name: float(loss.mean()) for name, loss in losses.items()}
+
+
 def in_turns(
-    calls: dict[str, Callable[[], Any]], repeats: int, most_seconds: float = float("inf")
+    calls: Mapping[str, Callable[[], Any]], repeats: int, most_seconds: float = float("inf")
 ) -> dict[str, dict[str, float]]:
     """Milliseconds: the median over the repeats, the least, and the median of processor time.
 
@@ -169,14 +235,41 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=128, help="of a rollout")
     parser.add_argument("--rollouts", type=int, default=4)
     parser.add_argument("--preset", choices=("cpu", "gpu"), default="cpu", help="sizes of the loop's world model")
-    parser.add_argument("--updates", type=int, default=16, help="of the world model, after each rollout")
-    parser.add_argument("--batch", type=int, default=64, help="windows in each of them")
+    learn = {"nargs": "+", "type": Amount.parse, "default": [Amount(16, 16)], "metavar": "UPDATESxWINDOWS"}
+    parser.add_argument("--learn", **learn, help="of the world model, after each rollout; a loop for each")
+    parser.add_argument("--watch", type=int, default=0, help="rollouts after which the world model's loss is read")
     parser.add_argument("--repeats", type=int, default=300, help="of `pay`; of the loop 1 for every 60, at least 3")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="of the loop's turns, once compiled")
     parser.add_argument("--only", choices=("pay", "loop"))
     parser.add_argument("--plain", action="store_true", help="the loop's world model without its fast kernels")
     parser.add_argument("--json", type=Path, help="where the figures go")
     return parser.parse_args()
+
+
+def time_loops(args: argparse.Namespace) -> dict[str, Any]:
+    sizes = {"window": WINDOW, "num_ahead": 5, "replay_steps": args.envs * args.steps * 4, "plain": args.plain}
+
+    def curiosity(amount: Amount) -> PureCuriosity:
+        config = preset(args.preset, **sizes, batch=amount.windows, updates_per_round=amount.updates)
+        return ndigo.curiosity(args.reward, WORLD.frame, WORLD.num_actions, config)
+
+    settings = ppo.Settings(num_envs=args.envs, num_steps=args.steps)
+    compiled, seconds = loops({amount: curiosity(amount) for amount in args.learn}, settings, args.rollouts)
+    title = f"{args.rollouts} rollouts of {args.steps} steps of {args.envs} environments"
+    times = in_turns(compiled, max(args.repeats // 60, 3), args.seconds)
+    report: dict[str, Any] = {"compile_s": seconds, "per rollout": steps_seen(settings, args.learn), title: times}
+    report["milliseconds per rollout"] = differences(times, args.rollouts, args.learn)
+    if num_calls := args.watch // args.rollouts:
+        watched = num_calls * args.rollouts
+        report[f"nats per frame after {watched} rollouts"] = model_losses(compiled, args.learn, num_calls)
+    return report
+
+
+def shown(name: str, figure: Any) -> str:
+    """A line of the printed report."""
+    if not isinstance(figure, dict):
+        return f"  {name:41} {figure:9.3f}"
+    return f"  {name:41} " + "   ".join(f"{kind.removesuffix('_ms')} {x:9.3f}" for kind, x in figure.items())
 
 
 def main() -> None:
@@ -186,24 +279,16 @@ def main() -> None:
     if args.only != "loop":
         report["pay of 16 environments"] = in_turns(pay_calls(16, args.reward), args.repeats)
     if args.only != "pay":
-        sizes = {"window": 32, "batch": args.batch, "updates_per_round": args.updates, "num_ahead": 5}
-        config = preset(args.preset, replay_steps=args.envs * args.steps * 4, plain=args.plain, **sizes)
-        curiosity = ndigo.curiosity(args.reward, WORLD.frame, WORLD.num_actions, config)
-        settings = ppo.Settings(num_envs=args.envs, num_steps=args.steps)
-        report["settings"] = {name: x for name, x in vars(args).items() if name != "json"}
-        calls = loops(curiosity, settings, args.rollouts)
-        title = f"{args.rollouts} rollouts of {args.steps} steps of {args.envs} environments"
-        report[title] = in_turns(calls, max(args.repeats // 60, 3), args.seconds)
-        report["milliseconds per rollout"] = differences(report[title], args.rollouts)
+        report["settings"] = {name: x for name, x in vars(args).items() if name not in ("json", "learn")}
+        report |= time_loops(args)
     report["load_after"] = os.getloadavg()
     if args.json:
         args.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for title, figures in report.items():
-        print(title if title.endswith(("environments", "rollout")) else f"{title}: {figures}")
-        for name, figure in figures.items() if title.endswith(("environments", "rollout")) else ():
-            of = figure if isinstance(figure, dict) else {"median_ms": figure}
-            times = (f"{kind.removesuffix('_ms')} {ms:9.3f} ms" for kind, ms in of.items())
-            print(f"  {name:41}", "   ".join(times))
+        if title == "settings" or not isinstance(figures, dict):
+            print(f"{title}: {figures}")
+        else:
+            print(title, *(shown(*row) for row in figures.items()), sep="\n")
 
 
 if __name__ == "__main__":

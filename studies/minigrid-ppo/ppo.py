@@ -40,6 +40,7 @@ class Settings(NamedTuple):
     weight: float = 0.01  # of a nat, where the task pays 1
     hidden: int = 256
     embedding: int = 16  # numbers for each kind of tile
+    pays_within: bool = False  # True: step by step, inside the scan over steps, which a GPU takes longer for
 
 
 class Carry(NamedTuple):
@@ -232,8 +233,12 @@ def rollout(
 ) -> tuple[Carry, dict[str, Array]]:
     """One rollout and what is learned of it; numbers of the episodes that ended in it, and nats per step."""
     keys = jax.random.split(key, 4)
-    play = make_play(world, curiosity, settings.num_envs, carry, keys[0])
+    play = make_play(world, curiosity if settings.pays_within else None, settings.num_envs, carry, keys[0])
     carry, steps = lax.scan(play, carry, jax.random.split(keys[1], settings.num_steps))
+    stream = steps.a_t, steps.o_tp1, steps.is_last, steps.o_last
+    if curiosity is not None and not settings.pays_within:
+        flights, nats, _ = curiosity.pay_rollout(carry.curiosity.params, carry.flights, *stream)
+        carry, steps = carry._replace(flights=flights), steps._replace(nats=nats)
     numbers = {
         "episodes": steps.is_last.sum(),
         "solved": (steps.is_last & (steps.r_t > 0)).sum(),
@@ -244,9 +249,7 @@ def rollout(
         network, moments = update(keys[2], settings, world, carry.network, carry.moments, steps)
         carry = carry._replace(network=network, moments=moments)
     if curiosity is not None:
-        own, learned = curiosity.learn(
-            keys[3], carry.curiosity, steps.a_t, steps.o_tp1, steps.is_last, o_last=steps.o_last
-        )
+        own, learned = curiosity.learn(keys[3], carry.curiosity, *stream)
         carry = carry._replace(curiosity=own)
         numbers["model_loss"] = learned.model_loss_c.sum(-1).mean() if learned else jnp.float32(0)
     return carry, numbers

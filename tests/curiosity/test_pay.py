@@ -12,7 +12,7 @@ from small_frames import bits_of
 from stream_of_episodes import end_to_end, paid_by_windows, play
 
 from ndigo.config import preset
-from ndigo.curiosity import PureCuriosity, make_curiosity
+from ndigo.curiosity import PureCuriosity, make_curiosity, paying
 from ndigo.errors import NdigoError
 from ndigo.frames import tiles
 from ndigo.paper.experiments import EXPERIMENTS
@@ -48,6 +48,12 @@ def played(world):
     return play(world, sum(map(len, LENGTHS)), max(map(max, LENGTHS)))
 
 
+@pytest.fixture(params=[False, True], ids=["step by step", "at once"])
+def way(request, monkeypatch):
+    """How a rollout is paid: as on a CPU and as on a GPU."""
+    monkeypatch.setattr(paying, "rollout_is_faster", lambda: request.param)
+
+
 def made(world, reward, **changes) -> tuple[PureCuriosity, Any]:
     """With weights large enough for losses to differ, and for a memory that is another model."""
     curiosity = make_curiosity(reward, world.frame, world.num_actions, preset("cpu", **SMALL, **changes))
@@ -57,7 +63,8 @@ def made(world, reward, **changes) -> tuple[PureCuriosity, Any]:
 
 
 @pytest.mark.parametrize(("reward", "predictor"), CASES, ids=lambda x: getattr(x, "name", x))
-def test_pay_step_by_step_is_the_windows_reward_across_resets(world, played, reward, predictor):
+@pytest.mark.usefixtures("way")
+def test_pay_of_a_stream_is_the_windows_reward_across_resets(world, played, reward, predictor):
     reward = make_reward(reward) if isinstance(reward, str) else reward
     curiosity, params = made(world, reward, predictor=predictor)
     by_windows, pay = paid_by_windows(params, reward, played), jax.jit(curiosity.pay_rollout)
@@ -75,23 +82,48 @@ def test_pay_step_by_step_is_the_windows_reward_across_resets(world, played, rew
             assert (np.abs(r[rolled.step >= H]) > 1e-3).all(), "the weights are such that every other step pays"
 
 
-def test_a_rollout_is_the_loop_over_its_steps_and_channels_sum_to_the_whole(world, played):
-    curiosity, params = made(world, "ndigo-2")
-    rolled = end_to_end(played, LENGTHS, T, True)
-    half = T // 2
-    parts = [[None if x is None else x[i] for x in rolled[:4]] for i in (slice(half), slice(half, T))]
-    rollout = jax.jit(curiosity.pay_rollout)
-    carry, r_first, _ = rollout(params, curiosity.start(3), *parts[0])
-    _, r_then, _ = rollout(params, carry, *parts[1])
-    pay, carry, r_loop = jax.jit(curiosity.pay), curiosity.start(3), []
+@pytest.mark.parametrize(
+    ("reward", "predictor"), [("ndigo-4", "open_loop"), ("pg", "action_gru"), ("ndigo-sum", "mlp")]
+)
+def test_rollouts_of_any_length_are_the_loop_over_their_steps(world, played, reward, predictor, monkeypatch):
+    """Some shorter than K, some paid in parts; with what the streams carry from one to the next."""
+    curiosity, params = made(world, reward, predictor=predictor)
+    rolled = end_to_end(played, LENGTHS, T, within_step=reward != "pg")
+    pay, carry, expected = jax.jit(curiosity.pay), curiosity.start(3), []
     for t in range(T):
-        carry, r, r_c = pay(params, carry, *(x[t] for x in rolled[:4] if x is not None))
+        carry, r, r_c = pay(params, carry, *(None if x is None else x[t] for x in rolled[:4]))
         assert r_c.shape == (3, len(curiosity.channels))
         np.testing.assert_allclose(r_c.sum(-1), r, atol=1e-5)
-        r_loop.append(r)
-    np.testing.assert_allclose(np.concatenate([r_first, r_then]), np.stack(r_loop), atol=1e-4)
+        expected.append(r)
+    per_step = 3 * curiosity.reward.num_ahead * (16 + params.model.likelihood.num_outputs)
+    monkeypatch.setattr(paying, "MOST_NUMBERS", 4 * per_step)
+    monkeypatch.setattr(paying, "rollout_is_faster", lambda: True)
+    rollout, flying, found = jax.jit(curiosity.pay_rollout), curiosity.start(3), []
+    for begin, end in ((0, 1), (1, 3), (3, 11), (11, T)):  # in parts of 1, 2, 4 and 3 steps
+        flying, r, _ = rollout(params, flying, *(None if x is None else x[begin:end] for x in rolled[:4]))
+        found.append(r)
+    np.testing.assert_allclose(np.concatenate(found), np.stack(expected), atol=1e-4)
+    for ours, theirs in zip(jax.tree.leaves(flying), jax.tree.leaves(carry), strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
+def test_a_rollout_in_bfloat16_is_the_loop_over_its_steps(world, played, monkeypatch):
+    monkeypatch.setattr(paying, "rollout_is_faster", lambda: True)
+    curiosity, params = made(world, "ndigo-2", precision="bfloat16")
+    rolled = end_to_end(played, LENGTHS, T, True)
+    _, r, _ = jax.jit(curiosity.pay_rollout)(params, curiosity.start(3), *rolled[:4])
+
+    @jax.jit
+    def loop(*steps):
+        return jax.lax.scan(lambda carry, x: curiosity.pay(params, carry, *x)[:2], curiosity.start(3), steps)[1]
+
+    expected = loop(*rolled[:4])
+    np.testing.assert_allclose(r, expected, atol=0.02 * np.abs(expected).max())  # bfloat16 keeps 8 bits
+    np.testing.assert_array_equal(np.asarray(r) == 0, np.asarray(expected) == 0)
+
+
+@pytest.mark.usefixtures("way")
 def test_streams_do_not_mix_under_vmap(world, played):
     """One stream at a time, mapped over streams, is all streams at once."""
     curiosity, params = made(world, "ndigo-2")
@@ -106,6 +138,7 @@ def test_streams_do_not_mix_under_vmap(world, played):
     np.testing.assert_allclose(apart, together, atol=1e-4)
 
 
+@pytest.mark.usefixtures("way")
 def test_a_stream_entered_in_mid_episode_is_known_once_its_pair_was_seen(world, played):
     curiosity, params = made(world, "ndigo-2")
     o_t, a_t = played.o_t[0], played.a_t[0]

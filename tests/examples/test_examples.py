@@ -13,7 +13,6 @@ from tiny_runs import EXAMPLES, FLAGS, TINY, WORLD
 import ndigo
 from ndigo.cli import main
 from ndigo.config import preset
-from ndigo.curiosity.gymnax import CuriousGymnax
 from ndigo.interop.gymnax import GymnaxWorld
 from ndigo.storage.run_folder import RunFolder
 
@@ -45,8 +44,8 @@ def test_ppo_in_one_jit_is_led_by_curiosity_to_the_object_and_not_to_the_noise()
     """The object's symbol is worth ln 8 nats once it was seen; the noise, new at every step, nothing."""
     world, N, T = two_arms(), 16, 16
     curiosity = ndigo.curiosity("ndigo-1", world.frame, world.num_actions, SMALL)
-    env = CuriousGymnax(GymnaxWorld(world), curiosity)
-    train = jax.jit(lambda key: purejaxrl_ppo.train(key, env, N, T, num_rollouts=150, rate=1e-2, gamma=0.9))
+    sizes = {"N": N, "T": T, "num_rollouts": 150, "rate": 1e-2, "gamma": 0.9}
+    train = jax.jit(lambda key: purejaxrl_ppo.train(key, GymnaxWorld(world), curiosity, **sizes))
     nats, o_t = jax.device_get(train(jax.random.key(0)))
     noise, thing = o_t.reshape(150, -1, o_t.shape[-1]).mean(axis=1)[-20:, -2:].mean(axis=0)
     assert thing > 0.6 > 0.2 > noise

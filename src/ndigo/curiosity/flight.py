@@ -2,16 +2,19 @@
 
     launched at b_s, advanced by a_s .. a_{s+k-1}, read against o_{s+k}:  L_{s+k|s}
 
-Each step advances all K of them by one action, in one batched step of the predictor's GRU.
+Each step advances all K of them by one action, in one batched step of the predictor's GRU. Of a whole rollout all T
+steps do so at once (`fly`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float, Int
 
 from ndigo.model import Predictor
@@ -29,8 +32,16 @@ class Stepped(eqx.Module):
 
     def advance(self, flying: Any, a_t: Int[Array, "..."]) -> Any:
         h, b_t = flying
-        x = jnp.take(self.predictor.from_action, a_t, axis=0, mode="clip")
-        return gru_step(self.predictor.gru.weight, x, h), b_t
+        return gru_step(self.predictor.gru.weight, self.inputs(a_t), h), b_t
+
+    def advance_all(self, flying: Any, a_kt: Int[Array, "K ..."]) -> Any:
+        """After 1, 2, .. K actions: [K, ...]."""
+        h, b_t = flying
+        h_kt = self.predictor.gru.unroll(self.inputs(a_kt), h)
+        return h_kt, None if b_t is None else jnp.broadcast_to(b_t, h_kt.shape)
+
+    def inputs(self, a_t: Int[Array, "..."]) -> Float[Array, "... 3*D"]:
+        return jnp.take(self.predictor.from_action, a_t, axis=0, mode="clip")
 
     def logits(self, flying: Any) -> Float[Array, "... O"]:
         return self.predictor.decode(*flying)
@@ -50,6 +61,10 @@ class Recalled(eqx.Module):
         b, actions, num = flying
         is_now = jnp.arange(self.num_ahead) == num[..., None]
         return b, jnp.where(is_now, a_t[..., None], actions), num + 1
+
+    def advance_all(self, flying: Any, a_kt: Int[Array, "K ..."]) -> Any:
+        """After 1, 2, .. K actions: [K, ...]."""
+        return lax.scan(lambda flying, a_t: (self.advance(flying, a_t),) * 2, flying, a_kt)[1]
 
     def logits(self, flying: Any) -> Float[Array, "... O"]:
         b, actions, num = flying
@@ -90,3 +105,28 @@ def launch(predictor: Predictor, flown: Any, b_t: Float[Array, "N D"]) -> Any:
     K = len(jax.tree.leaves(flown)[0])
     new = aviator(predictor, K).launch(b_t)
     return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest[:-1]]), new, flown)
+
+
+def fly(
+    predictor: Predictor, flying: Any, b_t: Float[Array, "T N D"], a_t: Int[Array, "T N"]
+) -> tuple[Callable[[Int[Array, "R T N"]], Float[Array, "R T N O"]], Any]:
+    """T steps of `advance` and `launch`, b_t being the belief after a_t: `logits` of all steps, and what then flies.
+
+    All predictions fly K actions far at once: those that flew before, the oldest first, then those launched at b_t.
+    Number m reads its first action in step max(m - K + 1, 0).
+    """
+    K, T = len(jax.tree.leaves(flying)[0]), len(a_t)
+    by = aviator(predictor, K)
+    begun = jax.tree.map(lambda old, new: jnp.concatenate([old[::-1], new]), flying, by.launch(b_t))
+    step = jnp.maximum(jnp.arange(K + T) - K + 1, 0) + jnp.arange(K)[:, None]
+    flown = by.advance_all(begun, a_t[jnp.minimum(step, T - 1)])  # [K, K+T, N, ...]
+
+    def at(t: Any, k: Any, *n: Any) -> Any:
+        """What has flown k steps ahead after step t; where it flew before, this rollout's are t+1 of these."""
+        return jax.tree.map(lambda x: x[(jnp.minimum(k, t + 1) - 1, t + K - k, *n)], flown)
+
+    def logits(ks: Int[Array, "R T N"]) -> Float[Array, "R T N O"]:
+        return by.logits(at(jnp.arange(T)[:, None], ks, jnp.arange(ks.shape[-1])))
+
+    newest = jax.tree.map(lambda x: x[-1:], begun)
+    return logits, jax.tree.map(lambda x, y: jnp.concatenate([x, y]), newest, at(T - 1, jnp.arange(1, K)))

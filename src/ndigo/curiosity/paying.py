@@ -9,21 +9,30 @@ rows of the predictor's GRU and as many decodings as the reward reads losses.
 Streams are frames in a row. `is_first` marks the first of an episode: every state begins anew there, and nothing is
 predicted or paid across it. Where a world resets within a step, the frame that ended the old episode comes beside the
 new first frame, as `o_last`: it is what the last action is paid for.
+
+Of a whole rollout beliefs wait for each other; predictions and losses do not. So `pay_rollout` unrolls beliefs over T
+steps, then all predictions over K, then reads all losses: tens of kernels for a GPU, where T steps are thousands. It
+pays what the steps pay one after another, to rounding.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from ndigo.curiosity import flight
 from ndigo.model import WorldModel
 from ndigo.networks import gru_step
 from ndigo.rewards import IntrinsicReward
+
+MOST_NUMBERS = 2**28  # states and logits of a rollout in memory at once: a GB
 
 
 class Params(eqx.Module):
@@ -64,6 +73,16 @@ class Ages(eqx.Module):
     def after(self, is_first: Bool[Array, " N"]) -> Ages:
         begins = is_first | (self.num == 0)
         return Ages(num=jnp.where(begins, 1, self.num + 1), is_whole=jnp.where(begins, is_first, self.is_whole))
+
+    def over(self, is_first: Bool[Array, "T N"]) -> tuple[Ages, Ages]:
+        """The ages before each of T steps, [T, N], and `after` the last: none of these steps waits for another."""
+        t = jnp.arange(len(is_first))[:, None]
+        begins = is_first.at[0].set(is_first[0] | (self.num == 0))
+        began = lax.cummax(jnp.where(begins, t, -1), axis=0)  # -1: before these steps
+        num = jnp.where(began < 0, self.num + 1 + t, 1 + t - began)
+        is_whole = jnp.where(began < 0, self.is_whole, (began > 0) | is_first[0])
+        before = jax.tree.map(lambda x, x_t: jnp.concatenate([x[None], x_t[:-1]]), self, Ages(num, is_whole))
+        return before, Ages(num[-1], is_whole[-1])
 
 
 class Flights(eqx.Module):
@@ -122,34 +141,84 @@ def pay(
     target, z_tp1 = encoded
     ages = carry.ages
     begins = step.is_first | (ages.num == 0)
-    is_step = ages.num > 0 if step.o_last is not None else ~begins
     a_t = jnp.where(step.is_first, 0, step.a_t)
     flights, r_c = [], jnp.float32(0.0)
     for (model, reads), flights_of, z in zip(models(params, reward), carry.flights, z_tp1, strict=True):
         assert model.predictor is not None
         # To the last frame leads the action itself, whatever episode comes next.
         flown = flight.advance(model.predictor, flights_of.flying, step.a_t)
-        r_c = r_c + weighted(model, reads, flown, target, ages.num)
+        r_c = r_c + weighted(model, reads, partial(flight.logits, model.predictor, flown), target, ages.num)
         before = jnp.where(begins[:, None], 0.0, flights_of.b)
         b = gru_step(model.core.gru.weight, model.core.inputs(z, a_t), before)
         flights.append(Flights(b=b, flying=flight.launch(model.predictor, flown, b)))
+    is_step, is_known = known(params, reward, ages, step)
     r_c = jnp.where(is_step[:, None], r_c, 0.0)
-    furthest = max(reads[-1][0] for _, reads in models(params, reward))
-    is_known = is_step & (ages.is_whole | (ages.num >= furthest))
     return Carry(ages=ages.after(step.is_first), flights=tuple(flights)), Pay(r_c.sum(-1), r_c, is_known)
 
 
+def rollout_is_faster() -> bool:
+    """Than its steps. A GPU waits for every kernel of each; on a CPU a step stays in the cache, a rollout does not."""
+    return jax.default_backend() != "cpu"
+
+
+def pay_rollout(
+    params: Params, reward: IntrinsicReward, carry: Carry, steps: Step, encoded: tuple[Any, tuple[Array, ...]]
+) -> tuple[Carry, Pay]:
+    """T steps of N streams, [T, N]; `encoded` is `encode` of them. In parts, where states and logits would not fit."""
+    T, N = steps.is_first.shape
+    K = max(reads[-1][0] for _, reads in models(params, reward))
+    per_step = N * K * (params.model.core.size + params.model.likelihood.num_outputs)
+    size = max((n for n in range(1, T + 1) if T % n == 0 and n * per_step <= MOST_NUMBERS), default=1)
+
+    def part(carry: Carry, x: Any) -> tuple[Carry, Pay]:
+        return pay_part(params, reward, carry, *x)
+
+    parts = jax.tree.map(lambda x: x.reshape(T // size, size, *x.shape[1:]), (steps, encoded))
+    carry, paid = lax.scan(part, carry, parts)
+    return carry, jax.tree.map(lambda x: x.reshape(T, *x.shape[2:]), paid)
+
+
+def pay_part(
+    params: Params, reward: IntrinsicReward, carry: Carry, steps: Step, encoded: tuple[Any, tuple[Array, ...]]
+) -> tuple[Carry, Pay]:
+    """`pay_rollout` of so many steps that all fits."""
+    target, z_tp1 = encoded
+    ages, after = carry.ages.over(steps.is_first)
+    begins = steps.is_first | (ages.num == 0)
+    a_tm1 = jnp.where(steps.is_first, 0, steps.a_t)
+    flights, r_c = [], jnp.float32(0.0)
+    for (model, reads), flights_of, z in zip(models(params, reward), carry.flights, z_tp1, strict=True):
+        assert model.predictor is not None
+        b_tp1 = model.core.unroll(z, a_tm1, flights_of.b, begins)
+        logits, flying = flight.fly(model.predictor, flights_of.flying, b_tp1, steps.a_t)
+        r_c = r_c + weighted(model, reads, logits, target, ages.num)
+        flights.append(Flights(b=b_tp1[-1], flying=flying))
+    is_step, is_known = known(params, reward, ages, steps)
+    r_c = jnp.where(is_step[..., None], r_c, 0.0)
+    return Carry(ages=after, flights=tuple(flights)), Pay(r_c.sum(-1), r_c, is_known)
+
+
+def known(params: Params, reward: IntrinsicReward, ages: Ages, step: Step) -> tuple[Array, Array]:
+    """Whether a step led to the frame, and whether all that its pay reads was seen; `ages` are those before it."""
+    is_step = ages.num > 0 if step.o_last is not None else ~(step.is_first | (ages.num == 0))
+    furthest = max(reads[-1][0] for _, reads in models(params, reward))
+    return is_step, is_step & (ages.is_whole | (ages.num >= furthest))
+
+
 def weighted(
-    model: WorldModel, reads: tuple[tuple[int, float], ...], flown: Any, target: Any, num_frames: Int[Array, " N"]
-) -> Float[Array, "N C"]:
+    model: WorldModel,
+    reads: tuple[tuple[int, float], ...],
+    logits: Callable[[Int[Array, "R *T N"]], Float[Array, "R *T N O"]],
+    target: Any,
+    num_frames: Int[Array, "*T N"],
+) -> Float[Array, "*T N C"]:
     """sum over (k, w) of w L_{s+1|s+1-k}; k reaches back to the first of the frames that were seen."""
-    assert model.predictor is not None
     ks = jnp.stack([jnp.clip(num_frames, 1, k) for k, _ in reads])
     targets = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(reads), *x.shape)), target)
-    losses = model.likelihood.nats(flight.logits(model.predictor, flown, ks), targets)
+    losses = model.likelihood.nats(logits(ks), targets)
     total, last = jnp.float32(0.0), losses[0]
     for i, (_, w) in enumerate(reads):
         # The same prediction has one loss, to the last bit: what cancels is 0.
-        last = losses[i] if i == 0 else jnp.where((ks[i] == ks[i - 1])[:, None], last, losses[i])
+        last = losses[i] if i == 0 else jnp.where((ks[i] == ks[i - 1])[..., None], last, losses[i])
         total = total + w * last
     return total

@@ -176,11 +176,11 @@ def make_pay(
     def pay_rollout(params: Params, carry: Any, a_t: Any, o_tp1: Any, is_first: Any, o_last: Any = None):
         steps = _step(frame, (len(a_t), carry.ages.num.shape[0]), a_t, o_tp1, is_first, o_last)
         params = lowered(params)
-
-        def body(carry: Any, x: tuple[Step, Any]) -> tuple[Any, Pay]:
-            return pay_step(params, carry, *x)
-
-        carry, paid = lax.scan(body, carry, (steps, encode(params, steps)))
+        encoded = encode(params, steps)
+        if reward.reads and paying.rollout_is_faster():
+            carry, paid = paying.pay_rollout(params, reward, carry, steps, encoded)
+        else:
+            carry, paid = lax.scan(lambda carry, x: pay_step(params, carry, *x), carry, (steps, encoded))
         return carry, paid.r, paid.is_known
 
     return start, pay, pay_rollout

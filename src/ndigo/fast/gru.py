@@ -4,7 +4,7 @@ On a GPU a Pallas kernel keeps W on chip and the state in registers for the whol
 suit it, `lax.scan` does the same. On the way a step keeps the local derivatives of h' in the pre-activations, so that
 the way back has nothing to compute again, and W's gradient is one product after the loop; automatic differentiation
 would add a [D, 3D] gradient at every step. The state is float32 throughout; products are taken, and derivatives kept,
-in W's type, and sums are float32. Where states begin anew inside a window, the scan does it.
+in W's type, and sums are float32.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jaxtyping import Array, Bool, Float
 
-from ndigo.fast.pallas import call_kernel, dot, on_gpu, sigmoid, tanh
+from ndigo.fast.pallas import call_kernel, dot, on_chip, on_gpu, sigmoid, tanh
 from ndigo.networks import by_gate, gates, project
 
 STREAMS = 16  # streams in one kernel program: the smallest tile of the matrix units
@@ -82,14 +82,15 @@ unroll_streams.defvjp(_forward, _backward)
 def _where_it_suits(
     kernel: Callable[..., Any], scan: Callable[..., Any], x_t: Array, weight: Array, rest: Any, keep_t: Array | None
 ) -> Any:
-    """By the kernel where there is a GPU for it."""
-    if keep_t is not None:
-        return scan(x_t, weight, rest, keep_t)
+    """By the kernel where there is a GPU for it, and more than one step: W is read once for all of them."""
     is_tiled = x_t.shape[1] % STREAMS == 0 and weight.shape[0] in STATE_SIZES
-    fits_on_chip = weight.dtype == jnp.bfloat16  # 128 x 384 numbers of 2 bytes do, of 4 bytes do not
-    if not (is_tiled and fits_on_chip):
-        return scan(x_t, weight, rest)
-    return (kernel if on_gpu() else scan)(x_t, weight, rest)
+    suits = on_gpu() and len(x_t) > 1 and is_tiled and bytes_on_chip(weight) <= on_chip()
+    return (kernel if suits else scan)(x_t, weight, rest, keep_t)
+
+
+def bytes_on_chip(weight: Array) -> int:
+    """What a kernel keeps there: W, and a program's states twice. In float32, 128 units fit Hopper's, not Ampere's."""
+    return (weight.size + 2 * STREAMS * len(weight)) * weight.dtype.itemsize
 
 
 def masked(h: Array, keep: Array | None) -> Array:
@@ -143,38 +144,48 @@ def backward_scan(
     return jnp.concatenate([dhw[..., : -dn.shape[-1]], dn], axis=-1), dhw, dh_0
 
 
-def forward_kernel(x_t: Array, weight: Array, h_0: Array, interpret: bool = False) -> Array:
+def forward_kernel(
+    x_t: Array, weight: Array, h_0: Array, keep_t: Array | None = None, interpret: bool = False
+) -> Array:
     """`forward_scan` as one kernel."""
-    return _forward_kernel(x_t, weight, h_0, keeps=False, interpret=interpret)[0]
+    return _forward_kernel(x_t, weight, h_0, keep_t, with_residuals=False, interpret=interpret)[0]
 
 
-def forward_keeping_kernel(x_t: Array, weight: Array, h_0: Array, interpret: bool = False) -> tuple[Array, Residuals]:
+def forward_keeping_kernel(
+    x_t: Array, weight: Array, h_0: Array, keep_t: Array | None = None, interpret: bool = False
+) -> tuple[Array, Residuals]:
     """`forward_keeping_scan` as one kernel."""
-    h_t, *residuals = _forward_kernel(x_t, weight, h_0, keeps=True, interpret=interpret)
+    h_t, *residuals = _forward_kernel(x_t, weight, h_0, keep_t, with_residuals=True, interpret=interpret)
     return h_t, Residuals(*residuals)
 
 
-def _forward_kernel(x_t: Array, weight: Array, h_0: Array, keeps: bool, interpret: bool) -> list[Array]:
-    """h_t, and `Residuals` where it keeps: a program takes some of the streams through all T steps."""
+def _forward_kernel(
+    x_t: Array, weight: Array, h_0: Array, keep_t: Array | None, with_residuals: bool, interpret: bool
+) -> list[Array]:
+    """h_t, and `Residuals` where they are wanted: a program takes some of the streams through all T steps."""
     T, B, D = x_t.shape[0], x_t.shape[1], weight.shape[0]
     low = weight.dtype
+    exact = interpret or low == jnp.float32
     columns = [pl.ds(i * D, D) for i in range(3)]
+    keeps = [] if keep_t is None else [(keep_t, True)]
 
-    def kernel(x_ref, weight_ref, h_0_ref, h_ref, *residuals_refs):
+    def kernel(x_ref, weight_ref, h_0_ref, *refs):
+        keep_ref, (h_ref, *residuals_refs) = (refs[0], refs[1:]) if keeps else (None, refs)
         w_r, w_u, w_n = (weight_ref[:, gate] for gate in columns)
 
         def load(t):
-            return tuple(x_ref[t, :, gate] for gate in columns)
+            return *(x_ref[t, :, gate] for gate in columns), None if keep_ref is None else keep_ref[t]
 
         def body(t, carry):
-            h, (x_r, x_u, x_n) = carry
+            h, (x_r, x_u, x_n, keep) = carry
             coming = load(jnp.minimum(t + 1, T - 1))  # on its way from memory while this step is computed
+            h = masked(h, keep)
             half = h.astype(low)
-            r = sigmoid(x_r.astype(jnp.float32) + dot(half, w_r), interpret)
+            r = sigmoid(x_r.astype(jnp.float32) + dot(half, w_r), exact)
             h_n = dot(half, w_n)
-            n = tanh(x_n.astype(jnp.float32) + r * h_n, interpret)
-            u = sigmoid(x_u.astype(jnp.float32) + dot(half, w_u), interpret)
-            if keeps:
+            n = tanh(x_n.astype(jnp.float32) + r * h_n, exact)
+            u = sigmoid(x_u.astype(jnp.float32) + dot(half, w_u), exact)
+            if with_residuals:
                 h_tm1_ref, per_hw_ref, u_ref, per_n_ref = residuals_refs
                 per_n, per_hw = factors(h, r, u, n, h_n)
                 h_tm1_ref[t] = half
@@ -192,29 +203,32 @@ def _forward_kernel(x_t: Array, weight: Array, h_0: Array, keeps: bool, interpre
     return call_kernel(
         kernel,
         rows=STREAMS,
-        inputs=[(x_t, True), (weight, False), (h_0, True)],
-        outputs=[((T, B, D), jnp.float32), *([like_h, ((T, B, 3 * D), low), like_h, like_h] if keeps else [])],
+        inputs=[(x_t, True), (weight, False), (h_0, True), *keeps],
+        outputs=[((T, B, D), jnp.float32), *([like_h, ((T, B, 3 * D), low), like_h, like_h] if with_residuals else [])],
         interpret=interpret,
     )
 
 
 def backward_kernel(
-    dh_t: Array, weight: Array, residuals: Residuals, interpret: bool = False
+    dh_t: Array, weight: Array, residuals: Residuals, keep_t: Array | None = None, interpret: bool = False
 ) -> tuple[Array, Array, Array]:
     """`backward_scan` as one kernel."""
     T, B, D = dh_t.shape
     low = weight.dtype
     columns = [pl.ds(i * D, D) for i in range(3)]
+    keeps = [] if keep_t is None else [(keep_t, True)]
 
-    def kernel(dh_out_ref, per_hw_ref, u_ref, per_n_ref, transposed_ref, dx_ref, dhw_ref, dh_0_ref):
+    def kernel(dh_out_ref, per_hw_ref, u_ref, per_n_ref, transposed_ref, *refs):
+        keep_ref, (dx_ref, dhw_ref, dh_0_ref) = (refs[0], refs[1:]) if keeps else (None, refs)
         transposed = [transposed_ref[gate, :] for gate in columns]
 
         def load(t):
-            return dh_out_ref[t], u_ref[t], per_n_ref[t], *(per_hw_ref[t, :, gate] for gate in columns)
+            keep = None if keep_ref is None else keep_ref[t]
+            return keep, dh_out_ref[t], u_ref[t], per_n_ref[t], *(per_hw_ref[t, :, gate] for gate in columns)
 
         def body(i, carry):
             t = T - 1 - i
-            dh, (dh_out, u, per_n, *per_hw) = carry
+            dh, (keep, dh_out, u, per_n, *per_hw) = carry
             coming = load(jnp.maximum(t - 1, 0))
             dh = dh + dh_out
             d_r, d_u, d_n = ((dh * each).astype(low) for each in per_hw)
@@ -224,14 +238,14 @@ def backward_kernel(
             for gate, d, d_x in zip(columns, (d_r, d_u, d_n), (d_r, d_u, (dh * per_n).astype(low)), strict=True):
                 dhw_ref[t, :, gate] = d
                 dx_ref[t, :, gate] = d_x
-            return before, coming
+            return masked(before, keep), coming
 
         dh_0_ref[...] = lax.fori_loop(0, T, body, (jnp.zeros((STREAMS, D), jnp.float32), load(T - 1)))[0]
 
     return call_kernel(
         kernel,
         rows=STREAMS,
-        inputs=[*((x, True) for x in (dh_t, *residuals[1:])), (weight.T, False)],
+        inputs=[*((x, True) for x in (dh_t, *residuals[1:])), (weight.T, False), *keeps],
         outputs=[((T, B, 3 * D), low), ((T, B, 3 * D), low), ((B, D), jnp.float32)],
         interpret=interpret,
     )

@@ -12,6 +12,8 @@ from jax.experimental.pallas import triton as pallas_triton
 from jaxtyping import Array
 
 NUM_WARPS = 8
+LEAST_ON_CHIP = 99 * 1024  # of the GPUs since Ampere
+ON_CHIP = {"8.0": 163 * 1024, **dict.fromkeys(("9.0", "10.0", "10.3"), 227 * 1024)}  # by compute capability
 
 
 def on_gpu() -> bool:
@@ -22,18 +24,23 @@ def on_gpu() -> bool:
     return jax.default_backend() == "gpu"
 
 
+def on_chip() -> int:
+    """Bytes that one program can keep on the chip of the GPU that will run what is traced now."""
+    return ON_CHIP.get(jax.local_devices()[0].compute_capability, LEAST_ON_CHIP)
+
+
 def dot(a: Array, b: Array) -> Array:
     """a b, summed in float32."""
     return jnp.matmul(a, b, preferred_element_type=jnp.float32)
 
 
-def tanh(x: Array, interpret: bool) -> Array:
-    """On a GPU one instruction, right to 11 bits (bfloat16 keeps 8); the interpreter has the exact one."""
-    return jnp.tanh(x) if interpret else pallas_triton.approx_tanh(x)
+def tanh(x: Array, exact: bool) -> Array:
+    """Else a GPU's one instruction, right to 11 bits (bfloat16 keeps 8), which the interpreter does not have."""
+    return jnp.tanh(x) if exact else pallas_triton.approx_tanh(x)
 
 
-def sigmoid(x: Array, interpret: bool) -> Array:
-    return 0.5 * tanh(0.5 * x, interpret) + 0.5
+def sigmoid(x: Array, exact: bool) -> Array:
+    return 0.5 * tanh(0.5 * x, exact) + 0.5
 
 
 def wait(interpret: bool) -> None:
