@@ -1,4 +1,4 @@
-"""Prints the study's five tables: `python studies/two-cores/table.py`."""
+"""Prints the study's six tables: `python studies/two-cores/table.py`."""
 
 from __future__ import annotations
 
@@ -116,6 +116,5 @@ def changed(config: dict[str, Any], preset: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     kept = read_runs()
-    print(
-        agents(kept), models(kept), explorers(kept), means(kept, "mean-", BEFORE), means(kept, "five-", NOW), sep="\n\n"
-    )
+    of_means = [means(kept, "mean-", BEFORE), means(kept, "five-", NOW), means(kept, "cut-", NOW)]
+    print(agents(kept), models(kept), explorers(kept), *of_means, sep="\n\n")
