@@ -27,13 +27,14 @@ TINY_MAP = {**TINY, "window": 5, "learner_steps": 4}  # for worlds drawn as maps
 def walk(agent, world, seed: int = 0) -> tuple[list[int], list[np.ndarray]]:
     """An episode stepped by hand: actions and beliefs."""
     keys = jax.random.split(jax.random.key(seed), world.num_steps + 1)
-    state, memory = world.reset(keys[0]), agent.start()
+    reset, observe, step = map(jax.jit, (world.reset, world.observe, world.step))
+    state, memory = reset(keys[0]), agent.start()
     actions, beliefs = [], []
     for key in keys[1:]:
-        a_t, memory = agent.step(world.observe(state), memory)
+        a_t, memory = agent.step(observe(state), memory)
         actions.append(a_t)
         beliefs.append(np.asarray(memory.b_t))
-        state = world.step(key, state, a_t)
+        state = step(key, state, a_t)
     return actions, beliefs
 
 
@@ -42,16 +43,22 @@ def test_a_loaded_agent_acts_greedily_on_its_own_unrolled_networks(finished):
     actions, beliefs = walk(agent, world)
     # The same episode in one go: the world replayed under those actions, the networks unrolled over it.
     keys = jax.random.split(jax.random.key(0), world.num_steps + 1)
-    state, frames = world.reset(keys[0]), []
+    reset, observe, step = map(jax.jit, (world.reset, world.observe, world.step))
+    state, frames = reset(keys[0]), []
     for key, a_t in zip(keys[1:], actions, strict=True):
-        frames.append(world.observe(state))
-        state = world.step(key, state, a_t)
-    o_t, a_tm1 = jnp.stack(frames), jnp.array([0, *actions[:-1]])
-    model, q = agent.params.model, agent.params.agent
-    b_t = model.core.unroll(model.core.encoder(o_t), a_tm1, jnp.zeros(model.core.size))
-    h_t = q.core.unroll(q.core.encoder(o_t), a_tm1, jnp.zeros(q.core.size))
+        frames.append(observe(state))
+        state = step(key, state, a_t)
+
+    @jax.jit
+    def unroll(params, o_t, a_tm1):
+        model, q = params.model, params.agent
+        b_t = model.core.unroll(model.core.encoder(o_t), a_tm1, jnp.zeros(model.core.size))
+        h_t = q.core.unroll(q.core.encoder(o_t), a_tm1, jnp.zeros(q.core.size))
+        return b_t, q.heads(h_t).argmax(axis=-1)
+
+    b_t, best = unroll(agent.params, np.stack(frames), np.array([0, *actions[:-1]]))
     np.testing.assert_allclose(np.stack(beliefs), b_t, atol=1e-5)
-    assert actions == q.heads(h_t).argmax(axis=-1).tolist()
+    assert actions == best.tolist()
 
 
 def test_two_seeds_are_two_agents_and_a_third_is_an_error(finished):
@@ -97,7 +104,8 @@ def test_a_map_of_ones_own_trains_with_a_probe_that_locates(tmp_path):
     run = ndigo.train(world, "pe", out=tmp_path / "run", quiet=True, **TINY_MAP)
     assert np.shape(run.metrics()[-1]["evaluation"]["discovery_loss"]) == (2, 1)
     agent = ndigo.load(run.path, world=world)
-    _, memory = agent.step(world.observe(world.reset(jax.random.key(0))), agent.start())
+    first = jax.jit(lambda key: world.observe(world.reset(key)))(jax.random.key(0))
+    _, memory = agent.step(first, agent.start())
     located = agent.believe(memory)
     assert located.shape == (1, 4, 5)  # objects, rows, columns
     assert located.sum() == pytest.approx(1.0, abs=1e-5)

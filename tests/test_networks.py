@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from random_weights import random_weights
 from reference.gru import gru
 from small_frames import bits_shaped
 
@@ -17,14 +20,14 @@ T, D = 13, 6  # 13: the loop's unrolling by 4 leaves a rest
 
 
 def gru_inputs(*streams: int, T: int = T):
-    keys = jax.random.split(jax.random.key(0), 3)
-    x_t = jax.random.normal(keys[0], (T, *streams, 3 * D))
-    return x_t, 0.5 * jax.random.normal(keys[1], (D, 3 * D)), jax.random.normal(keys[2], (*streams, D))
+    rng = np.random.default_rng(0)
+    x_t, weight, h_0 = (rng.normal(size=shape) for shape in ((T, *streams, 3 * D), (D, 3 * D), (*streams, D)))
+    return x_t.astype(np.float32), (0.5 * weight).astype(np.float32), h_0.astype(np.float32)
 
 
 def test_recurrent_weights_begin_orthogonal_and_are_those_of_lapack():
-    x = jax.random.normal(jax.random.key(1), (128, 128))
-    q = np.asarray(orthogonal(x), np.float64)
+    x = np.random.default_rng(1).normal(size=(128, 128)).astype(np.float32)
+    q = np.asarray(jax.jit(orthogonal)(x), np.float64)
     np.testing.assert_allclose(q @ q.T, np.eye(128), atol=2e-6)
     columns, upper = np.linalg.qr(np.asarray(x, np.float64).T)
     np.testing.assert_allclose(q, (columns * np.sign(np.diagonal(upper))).T, atol=1e-3)
@@ -39,8 +42,7 @@ def test_networks_begin_without_lapack():
 
 def test_gru_states_equal_a_float64_loop():
     x_t, weight, h_0 = gru_inputs()
-    expected = gru(*map(np.asarray, (x_t, weight, h_0)))
-    np.testing.assert_allclose(unroll(weight, x_t, h_0), expected, atol=1e-6)
+    np.testing.assert_allclose(jax.jit(unroll)(weight, x_t, h_0), gru(x_t, weight, h_0), atol=1e-6)
 
 
 def test_gru_gradients_equal_finite_differences_of_the_float64_loop():
@@ -51,39 +53,53 @@ def test_gru_gradients_equal_finite_differences_of_the_float64_loop():
         return gru(*(x + size * d for x, d in zip((x_t, weight, h_0), direction, strict=True))).sum()
 
     slope = (along(1e-5) - along(-1e-5)) / 2e-5
-    gradients = jax.grad(lambda x_t, weight, h_0: unroll(weight, x_t, h_0).sum(), argnums=(0, 1, 2))(*gru_inputs())
+    gradient = jax.grad(lambda x_t, weight, h_0: unroll(weight, x_t, h_0).sum(), argnums=(0, 1, 2))
+    gradients = map(np.asarray, jax.jit(gradient)(*gru_inputs()))
     assert sum((g * d).sum() for g, d in zip(gradients, direction, strict=True)) == pytest.approx(slope, rel=1e-4)
+
+
+@jax.jit
+def encoded(encoder, o_t):
+    return encoder(o_t)
 
 
 @pytest.mark.parametrize("V", [1, 3, 4, 5, 7, 9])
 def test_encoder_is_two_library_convolutions_and_a_dense_layer(V):
-    encoder = init_encoder(jax.random.key(0), (V, V, 3), 8, num_filters=4)
-    o_t = jax.random.bernoulli(jax.random.key(1), 0.5, (6, V, V, 3)).astype(jnp.uint8)
+    encoder = random_weights(lambda key: init_encoder(key, (V, V, 3), 8, num_filters=4))
+    o_t = np.random.default_rng(1).integers(2, size=(6, V, V, 3)).astype(np.uint8)
 
     def convolve(x, layer, stride):
         kernel = layer.weight.reshape(3, 3, -1, 4)
         padding, names = [(1, 1), (1, 1)], ("NHWC", "HWIO", "NHWC")
         return lax.conv_general_dilated(x, kernel, (stride, stride), padding, dimension_numbers=names) + layer.bias
 
-    x = jax.nn.relu(convolve(o_t.astype(jnp.float32), encoder.conv1, stride=1))
-    x = jax.nn.relu(convolve(x, encoder.conv2, stride=2)).reshape(6, -1)
-    expected = jax.nn.relu(x @ encoder.dense.weight + encoder.dense.bias)
-    np.testing.assert_allclose(encoder(o_t), expected, atol=1e-5)
+    @jax.jit
+    def by_library(encoder, o_t):
+        x = jax.nn.relu(convolve(o_t.astype(jnp.float32), encoder.conv1, stride=1))
+        x = jax.nn.relu(convolve(x, encoder.conv2, stride=2)).reshape(6, -1)
+        return jax.nn.relu(x @ encoder.dense.weight + encoder.dense.bias)
+
+    np.testing.assert_allclose(encoded(encoder, o_t), by_library(encoder, o_t), atol=1e-5)
 
 
 def test_encoder_treats_every_leading_axis_as_more_streams():
-    encoder = init_encoder(jax.random.key(0), (5, 5, 3), 8)
-    o_t = jax.random.bernoulli(jax.random.key(1), 0.5, (4, 2, 5, 5, 3)).astype(jnp.uint8)
-    z_t = encoder(o_t)
+    encoder = random_weights(lambda key: init_encoder(key, (5, 5, 3), 8))
+    o_t = np.random.default_rng(1).integers(2, size=(4, 2, 5, 5, 3)).astype(np.uint8)
+    z_t = np.asarray(encoded(encoder, o_t))
     assert z_t.shape == (4, 2, 8)
     for t, b in np.ndindex(4, 2):
-        np.testing.assert_allclose(z_t[t, b], encoder(o_t[t, b]), atol=1e-5)
+        np.testing.assert_allclose(z_t[t, b], encoded(encoder, o_t[t, b]), atol=1e-5)
 
 
 def core_inputs(*streams: int):
-    keys = jax.random.split(jax.random.key(2), 3)
-    o_t = jax.random.bernoulli(keys[0], 0.5, (T, *streams, 3, 3, 2)).astype(jnp.uint8)
-    return o_t, jax.random.randint(keys[1], (T, *streams), 0, 5), jax.random.normal(keys[2], (*streams, D))
+    rng = np.random.default_rng(2)
+    o_t = rng.integers(2, size=(T, *streams, 3, 3, 2)).astype(np.uint8)
+    return o_t, rng.integers(5, size=(T, *streams)), rng.normal(size=(*streams, D)).astype(np.float32)
+
+
+@cache
+def some_core() -> Core:
+    return random_weights(lambda key: Core(key, bits_shaped((3, 3, 2)), 5, 8, D))
 
 
 @jax.jit
@@ -92,19 +108,20 @@ def unrolled(core: Core, o_t, a_tm1, h_0):
 
 
 def test_a_batch_unrolls_like_each_stream_alone():
-    core = Core(jax.random.key(0), bits_shaped((3, 3, 2)), 5, 8, D)
+    core = some_core()
     o_t, a_tm1, h_0 = core_inputs(3)
-    together = unrolled(core, o_t, a_tm1, h_0)
+    together = np.asarray(unrolled(core, o_t, a_tm1, h_0))
     for b in range(3):
         np.testing.assert_allclose(together[:, b], unrolled(core, o_t[:, b], a_tm1[:, b], h_0[b]), atol=1e-5)
 
 
 def test_core_steps_one_frame_at_a_time_to_the_states_of_its_unroll():
-    core = Core(jax.random.key(0), bits_shaped((3, 3, 2)), 5, 8, D)
+    core = some_core()
     o_t, a_tm1, h = core_inputs()
-    h_t = unrolled(core, o_t, a_tm1, h)
+    h_t = np.asarray(unrolled(core, o_t, a_tm1, h))
+    step = jax.jit(lambda *frame: core.step(*frame))
     for t in range(T):
-        h = core.step(o_t[t], a_tm1[t], h)
+        h = step(o_t[t], a_tm1[t], h)
         np.testing.assert_allclose(h_t[t], h, atol=1e-5)
 
 
@@ -121,13 +138,13 @@ def test_seeds_side_by_side_learn_as_alone():
     together = jax.jit(jax.vmap(value_and_gradient))(keys)
     for i in range(2):
         alone = value_and_gradient(keys[i])
-        mine = jax.tree.map(lambda x, i=i: x[i], together)
+        mine = jax.tree.map(lambda x, i=i: np.asarray(x)[i], together)
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4), mine, alone)
 
 
 def test_action_before_a_frame_changes_its_state_and_all_later_ones():
-    core = Core(jax.random.key(0), bits_shaped((3, 3, 2)), 5, 8, D)
+    core = some_core()
     o_t, a_tm1, h_0 = core_inputs()
-    other = a_tm1.at[4].set((a_tm1[4] + 1) % 5)
-    is_changed = (unrolled(core, o_t, a_tm1, h_0) != unrolled(core, o_t, other, h_0)).any(axis=-1)
+    other = np.where(np.arange(T) == 4, (a_tm1 + 1) % 5, a_tm1)
+    is_changed = (np.asarray(unrolled(core, o_t, a_tm1, h_0)) != unrolled(core, o_t, other, h_0)).any(axis=-1)
     np.testing.assert_array_equal(is_changed, np.arange(T) >= 4)

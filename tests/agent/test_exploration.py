@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +15,7 @@ from ndigo.agent.exploration import draw_lengths
 S, A, LONGEST = 400, 5, 100
 
 
+@cache
 def chances(longest: int = LONGEST) -> np.ndarray:
     """P(n), n = 1 .. longest, of a zeta(2) length cut at `longest`, in float64 from 10^6 terms."""
     share = np.arange(1, 1_000_001, dtype=np.float64) ** -2
@@ -21,15 +24,20 @@ def chances(longest: int = LONGEST) -> np.ndarray:
     return np.append(share[: longest - 1], share[longest - 1 :].sum())
 
 
-def drawn(epsilon: float, num: int = 2000, longest: int = LONGEST, seed: int = 0):
-    draw = jax.vmap(lambda key: draw_stretches(key, jnp.float32(epsilon), S, A, longest))
-    stretches = jax.jit(draw)(jax.random.split(jax.random.key(seed), num))
+@partial(jax.jit, static_argnames="longest")
+def draw(keys, epsilon, longest: int):
+    return jax.vmap(lambda key: draw_stretches(key, epsilon, S, A, longest))(keys)
+
+
+@cache
+def drawn(epsilon: float, num: int = 2000, longest: int = LONGEST):
+    stretches = draw(jax.random.split(jax.random.key(0), num), jnp.float32(epsilon), longest)
     return tuple(np.asarray(x) for x in (stretches.is_random, stretches.is_repeat, stretches.a_t))
 
 
 def test_lengths_have_the_chances_of_a_zeta_law_cut_at_the_longest():
     num = 1_000_000
-    lengths = np.asarray(draw_lengths(jax.random.key(0), num, LONGEST))
+    lengths = np.asarray(jax.jit(draw_lengths, static_argnums=(1, 2))(jax.random.key(0), num, LONGEST))
     share, exact = np.bincount(lengths, minlength=LONGEST + 1)[1:] / num, chances()
     assert exact[0] == pytest.approx(6 / np.pi**2, rel=1e-6)
     error = (share - exact) / np.sqrt(exact * (1 - exact) / num)
@@ -49,12 +57,10 @@ def test_idle_steps_begin_a_stretch_with_chance_epsilon(epsilon):
 def test_stretches_last_as_long_as_the_law_says(epsilon):
     """Of those that begin early enough to be seen whole."""
     is_random, is_repeat, _ = drawn(epsilon)
-    lengths = []
-    for random, repeat in zip(is_random, is_repeat, strict=True):
-        for s in np.flatnonzero(random & ~repeat):
-            if s < S - LONGEST:
-                after = np.flatnonzero(~repeat[s + 1 :])
-                lengths.append(1 + (after[0] if len(after) else S - s - 1))
+    over = np.where(is_repeat, S, np.arange(S))
+    over = np.minimum.accumulate(over[:, ::-1], axis=1)[:, ::-1]  # the first step from t on that repeats no other
+    row, s = np.nonzero((is_random & ~is_repeat)[:, : S - LONGEST])
+    lengths = over[row, s + 1] - s
     exact = chances()
     share = np.bincount(lengths, minlength=LONGEST + 1)[1:] / len(lengths)
     error = np.sqrt(exact * (1 - exact) / len(lengths))
@@ -67,13 +73,11 @@ def test_stretches_last_as_long_as_the_law_says(epsilon):
 def test_share_of_random_steps_is_that_of_a_loop_over_steps():
     """The same law drawn as it is told: an idle actor tosses a coin at each step."""
     epsilon, rng, exact = 0.1, np.random.default_rng(0), chances()
-    theirs = np.zeros((2000, S), bool)
-    for row in theirs:
-        left = 0
-        for t in range(S):
-            if left == 0 and rng.random() < epsilon:
-                left = 1 + rng.choice(LONGEST, p=exact)
-            row[t], left = left > 0, max(left - 1, 0)
+    theirs, left = np.zeros((2000, S), bool), np.zeros(2000, int)
+    for t in range(S):
+        begins = (left == 0) & (rng.random(2000) < epsilon)
+        left[begins] = 1 + rng.choice(LONGEST, begins.sum(), p=exact)
+        theirs[:, t], left = left > 0, np.maximum(left - 1, 0)
     ours = drawn(epsilon)[0]
     for t in (slice(0, 1), slice(1, 10), slice(10, 100), slice(100, S)):
         a, b = ours[:, t].mean(axis=1), theirs[:, t].mean(axis=1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from functools import cache
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -19,9 +22,9 @@ from ndigo.types import Window
 T, SHAPE = 3, (3, 3, 2)
 
 
+@jax.jit
 def rows_of(numbers) -> Window:
     """Packed rows [R, T, ...] that carry their number in every numeric field."""
-    numbers = jnp.asarray(numbers)
     R = len(numbers)
     windows = jax.vmap(lambda key: random_window(key, T=T))(jax.random.split(jax.random.key(0), R))
 
@@ -41,12 +44,29 @@ def rows_of(numbers) -> Window:
     )
 
 
+@cache
+def ring(capacity: int):
+    """Compiled once for all tests."""
+    replay = make_replay(capacity=capacity, frame=bits_shaped(SHAPE))
+    return dataclasses.replace(
+        replay,
+        init=jax.jit(replay.init),
+        add=jax.jit(replay.add),
+        pick=jax.jit(replay.pick, static_argnums=2),
+        open=jax.jit(replay.open),
+    )
+
+
+def first(rows: Window) -> Window:
+    return jax.tree.map(lambda x: np.asarray(x)[0], rows)
+
+
 def filled(capacity: int, num_blocks: int, block: int = 2):
     """A ring after some blocks, whose rows are numbered 1, 2, ..."""
-    replay = make_replay(capacity=capacity, frame=bits_shaped(SHAPE))
-    rows = replay.init(jax.tree.map(lambda x: x[0], rows_of([0])))
+    replay = ring(capacity)
+    rows = replay.init(first(rows_of(np.arange(1))))
     for i in range(num_blocks):
-        rows = replay.add(rows, rows_of(range(1 + i * block, 1 + (i + 1) * block)))
+        rows = replay.add(rows, rows_of(np.arange(1 + i * block, 1 + (i + 1) * block)))
     return replay, rows
 
 
@@ -70,7 +90,7 @@ def test_sampling_is_uniform_over_the_rows():
 
 def test_fields_of_a_drawn_row_belong_together():
     replay, rows = filled(6, 3)
-    w = replay.open(replay.pick(jax.random.key(0), rows, 20))
+    w = jax.device_get(replay.open(replay.pick(jax.random.key(0), rows, 20)))
     assert w.r_tc is not None
     for field in (w.a_tm1, w.a_t, w.mu_t, w.cells[..., 0], w.r_tc[..., 0]):
         np.testing.assert_array_equal(field, np.broadcast_to(w.start, field.shape))
@@ -80,25 +100,25 @@ def test_fields_of_a_drawn_row_belong_together():
 
 
 def test_frames_come_back_as_they_went_in():
-    replay = make_replay(capacity=1, frame=bits_shaped(SHAPE))
-    window = random_window(jax.random.key(5), T=T)
-    row = jax.tree.map(lambda x: x[None], eqx.tree_at(lambda w: w.o_t, window, pack(window.o_t)))
-    rows = replay.add(replay.init(jax.tree.map(lambda x: x[0], row)), row)
+    replay, window = ring(1), random_window(jax.random.key(5), T=T)
+    packed = eqx.tree_at(lambda w: w.o_t, window, jax.jit(pack)(window.o_t))
+    row = jax.tree.map(lambda x: np.asarray(x)[None], packed)
+    rows = replay.add(replay.init(first(row)), row)
     np.testing.assert_array_equal(replay.open(replay.pick(jax.random.key(0), rows, 1)).o_t[:, 0], window.o_t)
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 3, 2), (5, 5, 3), (5, 5, 8), (7, 7, 4)])
 def test_packing_keeps_every_bit(shape):
     o_t = np.random.default_rng(0).integers(2, size=(4, 2, *shape)).astype(np.uint8)
-    packed = pack(jnp.asarray(o_t))
+    packed = jax.jit(pack)(o_t)
     assert packed.shape == (4, 2, -(-np.prod(shape) // 8))
-    np.testing.assert_array_equal(unpack(packed, shape), o_t)
+    np.testing.assert_array_equal(jax.jit(unpack, static_argnums=1)(packed, shape), o_t)
 
 
 def test_block_that_does_not_divide_the_ring_is_refused():
     replay, rows = filled(6, 1)
     with pytest.raises(ValueError, match="blocks of 4 windows do not fill a ring of 6"):
-        replay.add(rows, rows_of([1, 2, 3, 4]))
+        replay.add(rows, rows_of(np.arange(1, 5)))
 
 
 @pytest.mark.parametrize(

@@ -25,15 +25,20 @@ def random_returns(T: int, *streams: int):
     }
 
 
+compiled_targets = jax.jit(retrace_targets)
+
+
 def targets(r_t, v_t, q_t, c_t, gamma):
     """The recursion's arguments are those of the next step; beyond the last one nothing is known."""
     after = np.zeros_like(q_t[:1])
-    return retrace_targets(
-        r_t=jnp.asarray(r_t),
-        v_tp1=jnp.asarray(v_t[1:]),
-        q_tp1=jnp.asarray(np.concatenate([q_t[1:], after])),
-        c_tp1=jnp.asarray(np.concatenate([c_t[1:], after])),
-        gamma=gamma,
+    return np.asarray(
+        compiled_targets(
+            r_t=jnp.asarray(r_t),
+            v_tp1=jnp.asarray(v_t[1:]),
+            q_tp1=jnp.asarray(np.concatenate([q_t[1:], after])),
+            c_tp1=jnp.asarray(np.concatenate([c_t[1:], after])),
+            gamma=gamma,
+        )
     )
 
 
@@ -85,7 +90,7 @@ class Chance:
         """The Retrace operator: the expected target of each state and action."""
         q_t, v_t = Q[self.s[:-1], self.a], (pi * Q).sum(axis=-1)[self.s]
         c_t = LAMBDA * np.minimum(1, (pi / self.mu)[self.s[:-1], self.a])
-        G_0 = np.asarray(targets(self.r[self.s[:-1], self.a], v_t, q_t, c_t, GAMMA)[0], np.float64)
+        G_0 = targets(self.r[self.s[:-1], self.a], v_t, q_t, c_t, GAMMA)[0].astype(np.float64)
         after = np.zeros((self.S, self.A))
         np.add.at(after, (self.s[0], self.a[0]), self.p * G_0)
         return after
@@ -118,17 +123,17 @@ MAGNITUDES = np.concatenate([np.logspace(-6, 4, 200), -np.logspace(-6, 4, 200)])
 
 def test_rescaling_equals_float64_from_1e_minus_6_to_1e4():
     x = MAGNITUDES.astype(np.float32)
-    np.testing.assert_allclose(rescale(jnp.asarray(x)), h(x), rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(rescale)(jnp.asarray(x)), h(x), rtol=1e-6)
 
 
 def test_inverse_rescaling_equals_float64_from_1e_minus_6_to_1e4():
     y = h(MAGNITUDES).astype(np.float32)
-    np.testing.assert_allclose(unscale(jnp.asarray(y)), h_inverse(y), rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(unscale)(jnp.asarray(y)), h_inverse(y), rtol=1e-6)
 
 
 def test_round_trip_loses_less_than_1e_minus_6():
     x = jnp.asarray(MAGNITUDES, jnp.float32)
-    np.testing.assert_allclose(unscale(rescale(x)), x, rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(lambda x: unscale(rescale(x)))(x), x, rtol=1e-6)
 
 
 def test_rescaling_of_zero_is_zero_with_a_finite_slope():

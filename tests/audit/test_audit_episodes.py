@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from oracle.tiny import TWO_ROOMS
+from random_weights import random_weights
 
 from ndigo.agent import QNetwork, random_walker
 from ndigo.agents.agent import Params, as_it_is
@@ -55,7 +56,7 @@ def make_mind(likelihood: str) -> Params:
         agent = QNetwork(keys[1], **sizes, state_size=8, num_hidden=8)
         return Params(model=model, reward=None, agent=agent, probe=probe)
 
-    return jax.jit(make)(jax.random.key(0))
+    return random_weights(make)
 
 
 @pytest.fixture(scope="module")
@@ -160,12 +161,13 @@ def test_seekers_find_what_they_seek(mind):
 
 def test_agents_policy_is_greedy_in_its_own_network(mind):
     agent = mind.policy(WORLD, REWARD, as_it_is)
-    o_t, state = WORLD.observe(WORLD.reset(jax.random.key(0))), agent.start(jax.random.key(0))
-    h_t = jnp.zeros(8)
+    o_t = jax.jit(lambda key: WORLD.observe(WORLD.reset(key)))(jax.random.key(0))
+    state, h_t = agent.start(jax.random.key(0)), jnp.zeros(8)
+    step, act = jax.jit(lambda *frame: mind.agent.core.step(*frame)), jax.jit(agent.act)
     for a_tm1 in (0, None):
-        h_t = mind.agent.core.step(o_t, state[0] if a_tm1 is None else jnp.int32(a_tm1), h_t)
-        a_t, state = agent.act(o_t, state)
-        assert int(a_t) == int(mind.agent.heads(h_t).argmax())
+        h_t = step(o_t, state[0] if a_tm1 is None else jnp.int32(a_tm1), h_t)
+        a_t, state = act(o_t, state)
+        assert int(a_t) == int(jax.jit(lambda h_t: mind.agent.heads(h_t))(h_t).argmax())
 
 
 def once(function):
@@ -184,7 +186,7 @@ def once(function):
 def trained(mind, monkeypatch) -> Trained:
     """`ndigo audit here` finds the untrained networks."""
     config = preset("cpu", num_ahead=K, reward="ndigo-1", world="<tiny>")
-    params = jax.tree.map(lambda x: x[None], mind)
+    params = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)[None]), mind)
     trained = Trained(settings_of(config, WORLD, REWARD), config, WORLD, REWARD, params)
     monkeypatch.setattr("ndigo.commands.audit.load_trained", lambda path, **_: trained)
     return trained

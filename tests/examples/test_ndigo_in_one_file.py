@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from custom_world import world as three_doors
 from probe_worlds import two_arms
+from random_weights import random_weights
 
 import ndigo
 from ndigo.config import preset
@@ -51,37 +52,37 @@ def test_losses_rewards_and_gradients_are_the_librarys(world):
     config = preset("cpu", **SIZES, **small, window=T, replay_steps=16 * T)
     settings = one.Settings(horizon=2, num_hidden=8, window=T, **SIZES)
     trainer = make_trainer(config, world, make_reward("ndigo-2"))
-    state = jax.tree.map(lambda x: x[0], trainer.init(jax.random.key(0)).learner)
-    params, target = (
-        jax.tree.map(lambda x, i=i: x + 0.1 * jax.random.normal(jax.random.key(i), x.shape), network)  # biases too
-        for i, network in enumerate((state.params, state.target))
-    )
+    params = random_weights(lambda key: trainer.learner.init(key).params)  # biases too
+    target = random_weights(lambda key: trainer.learner.init(key).target, seed=1)
     # Whole episodes: windows that begin them, and later ones.
     rows, _ = jax.jit(trainer.collector.explore)(jax.random.key(1), params, None)
-    window = {
-        "o_t": world.frame.unpack(rows.o_t),
-        "a_tm1": rows.a_tm1.astype(jnp.int32),
-        "a_t": rows.a_t.astype(jnp.int32),
-        "mu_t": rows.mu_t,
-        "belief": rows.belief,
-        "agent_state": rows.agent_state,
-        "start": rows.start,
-        "cells": rows.cells.astype(jnp.int32),
-    }
-    theirs = type(rows)(**one.batch_of(window))
 
     @jax.jit
-    def ours_and_theirs(params, target):
-        ours = jax.value_and_grad(one.joint_loss, has_aux=True)(
-            as_dicts(params), core_and_heads(target), world, settings, one.batch_of(window)
+    def ours_and_theirs(params, target, rows):
+        window = one.batch_of(
+            {
+                "o_t": world.frame.unpack(rows.o_t),
+                "a_tm1": rows.a_tm1.astype(jnp.int32),
+                "a_t": rows.a_t.astype(jnp.int32),
+                "mu_t": rows.mu_t,
+                "belief": rows.belief,
+                "agent_state": rows.agent_state,
+                "start": rows.start,
+                "cells": rows.cells.astype(jnp.int32),
+            }
         )
-        library = jax.value_and_grad(trainer.learner.loss, has_aux=True)(params, target, None, theirs, jnp.int32(0))
-        return ours, library
+        ours = jax.value_and_grad(one.joint_loss, has_aux=True)(
+            as_dicts(params), core_and_heads(target), world, settings, window
+        )
+        theirs = jax.value_and_grad(trainer.learner.loss, has_aux=True)
+        return ours, theirs(params, target, None, type(rows)(**window), jnp.int32(0))
 
     def core_and_heads(agent):
         return {"core": core(agent.core), "value": mlp(agent.value), "advantage": mlp(agent.advantage)}
 
-    ((loss, numbers), gradient), ((expected, (theirs_numbers, _)), theirs_gradient) = ours_and_theirs(params, target)
+    ((loss, numbers), gradient), ((expected, (theirs_numbers, _)), theirs_gradient) = ours_and_theirs(
+        params, target, rows
+    )
     assert float(loss) == pytest.approx(float(expected), rel=1e-5)
     assert float(numbers["reward"]) == pytest.approx(float(theirs_numbers["reward"]), abs=1e-5)
     assert float(numbers["model"]) == pytest.approx(float(theirs_numbers["model_loss"]), rel=1e-5)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from random_weights import random_weights
 
 from ndigo.fast.encoder import as_dense, encode
 from ndigo.frames import cnn
@@ -19,18 +19,18 @@ from ndigo.networks import lower
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.06)])  # which keeps 8 bits
 @pytest.mark.parametrize("view", [1, 4, 5, 7, 9])
 def test_features_and_gradients_are_those_of_the_plain_encoder(view, dtype, tolerance):
-    streams, keys = (3, 2), jax.random.split(jax.random.key(view), 4)
-    encoder = init_encoder(keys[0], (view, view, 3), 8, num_filters=4)
-    encoder = jax.tree.map(lambda x: x + 0.1 * jax.random.normal(keys[1], x.shape), encoder)  # biases too
-    o_t = jax.random.bernoulli(keys[2], 0.5, (*streams, view, view, 3)).astype(jnp.uint8)
-    dz_t = jax.random.normal(keys[3], (*streams, 8))
+    streams, rng = (3, 2), np.random.default_rng(view)
+    encoder = random_weights(lambda key: init_encoder(key, (view, view, 3), 8, num_filters=4))  # biases too
+    o_t = jnp.asarray(rng.integers(2, size=(*streams, view, view, 3)), jnp.uint8)
+    dz_t = rng.normal(size=(*streams, 8)).astype(np.float32)
 
     @jax.jit
     def run(encoder):
+        encoder = lower(encoder, dtype)
         forms = (lambda e: encode(e, o_t), lambda e: cnn.encode(e, o_t))
         return [(z, back(dz_t.astype(z.dtype))) for z, back in (jax.vjp(form, encoder) for form in forms)]
 
-    ours, plain = run(lower(encoder, dtype))
+    ours, plain = run(encoder)
     assert ours[0].shape == (*streams, 8)
     for one, two in zip(jax.tree.leaves(ours), jax.tree.leaves(plain), strict=True):
         assert one.dtype == two.dtype
@@ -41,10 +41,8 @@ def test_features_and_gradients_are_those_of_the_plain_encoder(view, dtype, tole
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("size", [(1, 1), (3, 3), (4, 4), (5, 5), (2, 5)])
 def test_a_convolution_is_a_dense_layer_of_its_kernel_over_all_positions(size, stride):
-    keys = jax.random.split(jax.random.key(sum(size)), 3)
-    x = jax.random.normal(keys[0], (2, 3, math.prod(size) * 3))
-    layer = Convolution(keys[1], size, 3, 4, stride)
-    layer = eqx.tree_at(lambda c: c.bias, layer, jax.random.normal(keys[2], (4,)))
+    x = np.random.default_rng(sum(size)).normal(size=(2, 3, math.prod(size) * 3)).astype(np.float32)
+    layer = random_weights(lambda key: Convolution(key, size, 3, 4, stride))  # a bias too
 
     def multiplied(x, layer):
         weight, bias = as_dense(layer)

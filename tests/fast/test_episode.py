@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from probe_worlds import clock
+from random_weights import random_weights
 from small_frames import bits_shaped
 
 from ndigo.agent import QNetwork
@@ -21,9 +22,8 @@ A = 3
 
 
 def network(frame: Frame, num_actions: int) -> QNetwork:
-    keys = jax.random.split(jax.random.key(0))
-    made = QNetwork(keys[0], frame=frame, num_actions=num_actions, num_features=8, state_size=4, num_hidden=8)
-    return jax.tree.map(lambda x: x + 0.3 * jax.random.normal(keys[1], x.shape), made)  # biases too
+    sizes = {"num_actions": num_actions, "num_features": 8, "state_size": 4, "num_hidden": 8}
+    return random_weights(lambda key: QNetwork(key, frame=frame, **sizes))  # biases too
 
 
 @pytest.mark.parametrize("turn", [1, 5])  # steps a turn of the loop, as on a CPU and as on a GPU
@@ -53,13 +53,17 @@ def test_an_episode_is_the_plain_one(name, every, turn, monkeypatch):
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.1)])  # which keeps 8 bits
 @pytest.mark.parametrize("view", [5, 9])  # convolutions as dense layers, and as patches
 def test_a_network_of_joined_layers_is_the_same_network(view, dtype, tolerance):
-    keys = jax.random.split(jax.random.key(0), 2)
-    policy = lower(network(bits_shaped((view, view, 2)), A), dtype)
-    o_t = jax.random.bernoulli(keys[0], 0.5, (6, view, view, 2)).astype(jnp.uint8)
-    a_tm1 = jax.random.randint(keys[1], (6,), 0, A)
-    twin, h = joined(policy), jnp.zeros(4)
+    rng = np.random.default_rng(0)
+    o_t, a_tm1 = rng.integers(2, size=(6, view, view, 2)).astype(np.uint8), rng.integers(A, size=6)
+    policy, h = network(bits_shaped((view, view, 2)), A), np.zeros(4, np.float32)
+
+    @jax.jit
+    def steps(policy, *frame):
+        policy = lower(policy, dtype)
+        return joined(policy).step(*frame), policy.step(*frame)
+
     for t in range(6):
-        (ours, q), (h, expected) = (step(o_t[t], a_tm1[t], h) for step in (twin.step, policy.step))
+        (ours, q), (h, expected) = steps(policy, o_t[t], a_tm1[t], h)
         np.testing.assert_allclose(ours, h, atol=tolerance)
         np.testing.assert_allclose(q, expected, rtol=10 * tolerance, atol=10 * tolerance)
 
@@ -73,14 +77,15 @@ def test_a_step_as_bytes_comes_back_whole():
         rng.integers(-(2**31), 2**31, (7,)).astype(np.int32),
         np.zeros((7, 0), np.int16),
     ]
-    written = jnp.stack([as_bytes([jnp.asarray(x[i]) for x in rows]) for i in range(7)])
+    written = jax.jit(jax.vmap(as_bytes))(rows)
     assert written.shape == (7, 18 + 2 + 4 + 4)
-    for ours, theirs in zip(from_bytes(written, [jnp.asarray(x[0]) for x in rows]), rows, strict=True):
+    read = jax.jit(lambda written: from_bytes(written, [jnp.asarray(x[0]) for x in rows]))(written)
+    for ours, theirs in zip(read, rows, strict=True):
         assert ours.dtype == theirs.dtype
         np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("num_actions", [1, 2, 5])
 def test_best_action_is_the_first_of_the_largest(num_actions):
-    q = jax.random.randint(jax.random.key(0), (200, num_actions), 0, 3).astype(jnp.float32)  # many ties
-    np.testing.assert_array_equal(jax.vmap(best)(q), q.argmax(axis=-1))
+    q = np.random.default_rng(0).integers(3, size=(200, num_actions)).astype(np.float32)  # many ties
+    np.testing.assert_array_equal(jax.jit(jax.vmap(best))(q), q.argmax(axis=-1))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from random_weights import random_weights
 from small_frames import bits_of
 
 from ndigo.fast.prediction import joint_loss, weighted_loss
@@ -22,15 +22,20 @@ KINDS = ["one_hot", "binary", "one_hot"]  # not in the logits' order, which has 
 
 
 def inputs(likelihood: Likelihood, seed: int = 0):
-    keys = jax.random.split(jax.random.key(seed), 6)
-    predictor = init_predictor("open_loop", keys[0], D=D, A=A, K=K, num_hidden=F, num_outputs=likelihood.num_outputs)
-    predictor = jax.tree.map(lambda x: x + 0.1 * jax.random.normal(keys[1], x.shape), predictor)  # biases too
-    frames = jax.random.bernoulli(keys[2], 0.02, (K, N, 5, 5, len(KINDS)))
-    frames = frames.at[..., 1].set(jax.random.bernoulli(keys[3], 0.5, (K, N, 5, 5)))
-    weight_kn = jax.random.uniform(keys[4], (K, N)).at[-1, -5:].set(0)
-    a_kn = jax.random.randint(keys[5], (K, N), 0, A)
-    b_n = jax.random.normal(keys[1], (N, D))
-    return predictor, b_n, a_kn, likelihood.target(frames.astype(jnp.uint8)), weight_kn
+    rng = np.random.default_rng(seed)
+    sizes = {"D": D, "A": A, "K": K, "num_hidden": F, "num_outputs": likelihood.num_outputs}
+    predictor = random_weights(lambda key: init_predictor("open_loop", key, **sizes), seed)  # biases too
+    frames = (rng.random((K, N, 5, 5, len(KINDS))) < [0.02, 0.5, 0.02]).astype(np.uint8)
+    weight_kn = rng.random((K, N)).astype(np.float32)
+    weight_kn[-1, -5:] = 0
+    a_kn = rng.integers(A, size=(K, N))
+    b_n = rng.normal(size=(N, D)).astype(np.float32)
+    return predictor, b_n, a_kn, jax.jit(likelihood.target)(frames), weight_kn
+
+
+@cache
+def block_of(name: str):
+    return jax.jit(partial(open_loop_block, bits_of(5, KINDS).likelihood(name)))
 
 
 def assert_close(ours, theirs):
@@ -44,32 +49,33 @@ def test_loss_and_gradient_are_those_of_automatic_differentiation(name):
     likelihood = bits_of(5, KINDS).likelihood(name)
     by_jax = jax.value_and_grad(partial(weighted_loss, likelihood), argnums=(0, 1), has_aux=True)
     everything = inputs(likelihood)
-    assert_close(jax.jit(partial(open_loop_block, likelihood))(*everything), jax.jit(by_jax)(*everything))
+    assert_close(block_of(name)(*everything), jax.jit(by_jax)(*everything))
 
 
 def test_seeds_side_by_side_have_the_gradients_of_each_alone():
     likelihood = bits_of(5, KINDS).likelihood("categorical")
     seeds = [inputs(likelihood, seed) for seed in range(2)]
     learn = jax.grad(lambda *x: joint_loss(likelihood, *x)[0], argnums=(0, 1))  # pyright: ignore[reportIndexIssue]
-    together = jax.jit(jax.vmap(learn))(*jax.tree.map(lambda *x: jnp.stack(x), *seeds))
+    together = jax.jit(jax.vmap(learn))(*jax.tree.map(lambda *x: np.stack(x), *seeds))
+    by_jax = jax.jit(jax.grad(lambda *x: weighted_loss(likelihood, *x)[0], argnums=(0, 1)))
     for i, seed in enumerate(seeds):
-        by_jax = jax.grad(lambda *x: weighted_loss(likelihood, *x)[0], argnums=(0, 1))
-        assert_close(jax.tree.map(lambda x, i=i: x[i], together), jax.jit(by_jax)(*seed))
+        assert_close(jax.tree.map(lambda x, i=i: np.asarray(x)[i], together), by_jax(*seed))
 
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_large_logits_stay_finite(name):
     likelihood = bits_of(5, KINDS).likelihood(name)
     predictor, b_n, a_kn, target_kn, weight_kn = inputs(likelihood)
-    loud = jax.tree.map(lambda x: 1e3 * x, predictor)
-    results = open_loop_block(likelihood, loud, b_n, a_kn, target_kn, weight_kn)
-    assert all(jnp.isfinite(x).all() for x in jax.tree.leaves(results))
+    loud = jax.tree.map(lambda x: 1e3 * np.asarray(x), predictor)
+    results = block_of(name)(loud, b_n, a_kn, target_kn, weight_kn)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(results))
 
 
 def test_the_columns_are_for_the_open_loop_in_float32():
     sizes = {"D": D, "A": A, "K": K, "num_hidden": F, "num_outputs": 77}
     likelihood = bits_of(5, KINDS).likelihood("categorical")
-    made = {name: init_predictor(name, jax.random.key(0), **sizes) for name in ("open_loop", "action_gru", "mlp")}
+    names = ("open_loop", "action_gru", "mlp")
+    made = {name: random_weights(lambda key, name=name: init_predictor(name, key, **sizes)) for name in names}
     takes = {name: has_columns(likelihood, p) for name, p in made.items()}
     assert takes == {"open_loop": True, "action_gru": False, "mlp": False}
     assert not has_columns(likelihood, lower(made["open_loop"], "bfloat16"))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from random_weights import random_weights
 from small_frames import bits_of
 
 from ndigo.fast.decoding_gpu import BELIEFS
@@ -23,18 +24,21 @@ KINDS = ["one_hot", "binary", "one_hot"]  # not in the logits' order, which has 
 
 
 def inputs(likelihood: Likelihood):
-    keys = jax.random.split(jax.random.key(0), 6)
-    predictor = init_predictor("open_loop", keys[0], D=D, A=A, K=K, num_hidden=F, num_outputs=likelihood.num_outputs)
-    predictor = jax.tree.map(lambda x: x + 0.1 * jax.random.normal(keys[1], x.shape), predictor)  # biases too
-    frames = (
-        jax.random.bernoulli(keys[2], 0.02, (K, N, 5, 5, len(KINDS)))
-        .at[..., 1]
-        .set(jax.random.bernoulli(keys[3], 0.5, (K, N, 5, 5)))
-    )
-    weight_kn = jax.random.uniform(keys[4], (K, N)).at[-1, -5:].set(0)
-    a_kn = jax.random.randint(keys[5], (K, N), 0, A)
-    b_n = jax.random.normal(keys[1], (N, D))
-    return predictor, (b_n, a_kn, likelihood.target(frames.astype(jnp.uint8)), weight_kn)
+    rng = np.random.default_rng(0)
+    sizes = {"D": D, "A": A, "K": K, "num_hidden": F, "num_outputs": likelihood.num_outputs}
+    predictor = random_weights(lambda key: init_predictor("open_loop", key, **sizes))  # biases too
+    frames = (rng.random((K, N, 5, 5, len(KINDS))) < [0.02, 0.5, 0.02]).astype(np.uint8)
+    weight_kn = rng.random((K, N)).astype(np.float32)
+    weight_kn[-1, -5:] = 0
+    a_kn = rng.integers(A, size=(K, N))
+    b_n = rng.normal(size=(N, D)).astype(np.float32)
+    return predictor, (b_n, a_kn, jax.jit(likelihood.target)(frames), weight_kn)
+
+
+@cache
+def by_jax(name: str):
+    likelihood = bits_of(5, KINDS).likelihood(name)
+    return jax.jit(jax.value_and_grad(partial(weighted_loss, likelihood), argnums=(0, 1), has_aux=True))
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.06)])  # which keeps 8 bits
@@ -44,10 +48,10 @@ def test_loss_and_gradient_are_those_of_automatic_differentiation(name, dtype, t
         pytest.skip("a GPU's matrix units round float32")
     likelihood = bits_of(5, KINDS).likelihood(name)
     predictor, rest = inputs(likelihood)
-    by_jax = jax.value_and_grad(partial(weighted_loss, likelihood), argnums=(0, 1), has_aux=True)
-    (loss, loss_kn), expected = jax.jit(by_jax)(predictor, *rest)
-    lowered = lower(predictor, dtype)
-    (ours, ours_kn), gradient = open_loop_gradient(likelihood, lowered, *rest, interpret=interpret)
+    (loss, loss_kn), expected = by_jax(name)(predictor, *rest)
+    lowered = jax.jit(lower, static_argnums=1)(predictor, dtype)
+    by_kernels = jax.jit(partial(open_loop_gradient, likelihood, interpret=interpret))
+    (ours, ours_kn), gradient = by_kernels(lowered, *rest)
     assert jax.tree.map(lambda x: x.dtype, gradient[0]) == jax.tree.map(lambda x: x.dtype, lowered)
     ours, theirs = jax.tree.leaves((ours, ours_kn, gradient)), jax.tree.leaves((loss, loss_kn, expected))
     for one, two in zip(ours, theirs, strict=True):
@@ -58,7 +62,8 @@ def test_loss_and_gradient_are_those_of_automatic_differentiation(name, dtype, t
 def test_the_kernels_are_for_the_open_loop_in_bfloat16_and_whole_tiles():
     likelihood = bits_of(5, KINDS).likelihood("categorical")
     sizes = {"D": D, "A": A, "K": K, "num_hidden": F, "num_outputs": likelihood.num_outputs}
-    made = {name: init_predictor(name, jax.random.key(0), **sizes) for name in ("open_loop", "action_gru", "mlp")}
+    names = ("open_loop", "action_gru", "mlp")
+    made = {name: random_weights(lambda key, name=name: init_predictor(name, key, **sizes)) for name in names}
     b_n = jnp.zeros((N, D))
     takes = {name: has_kernels(likelihood, lower(p, "bfloat16"), b_n) for name, p in made.items()}
     assert takes == {"open_loop": True, "action_gru": False, "mlp": False}

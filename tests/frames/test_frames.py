@@ -10,6 +10,7 @@ from by_hand_nats import nats as nats_by_hand
 from frame_kinds import BINS, BOOK, JOIN, KINDS, LISTED, PIXELS, TILES, draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_weights import random_weights
 
 from ndigo import frames
 from ndigo.errors import NdigoError
@@ -25,7 +26,8 @@ def test_nats_are_minus_ln_p_by_channel(name):
     frame, rng = KINDS[name], np.random.default_rng(0)
     likelihood = frame.likelihood()
     logits, o = rng.normal(size=(12, likelihood.num_outputs)), draw(frame, rng, 12)
-    found = likelihood.nats(jnp.asarray(logits, jnp.float32), likelihood.target(jax.tree.map(jnp.asarray, o)))
+    nats = jax.jit(lambda logits, o: likelihood.nats(logits, likelihood.target(o)))
+    found = nats(jnp.asarray(logits, jnp.float32), o)
     expected = [nats_by_hand(frame, logits[i], one(o, i)) for i in range(12)]
     assert found.shape == (12, len(frame.channels))
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
@@ -34,38 +36,38 @@ def test_nats_are_minus_ln_p_by_channel(name):
 @pytest.mark.parametrize("name", KINDS)
 def test_frames_as_they_are_stored_have_the_same_nats_and_the_same_features(name):
     frame, rng = KINDS[name], np.random.default_rng(1)
-    likelihood, encoder = frame.likelihood(), frame.init_encoder(jax.random.key(0), 8, 4)
+    likelihood, encoder = frame.likelihood(), random_weights(lambda key: frame.init_encoder(key, 8, 4))
     logits, o = jnp.asarray(rng.normal(size=(2, 3, likelihood.num_outputs)), jnp.float32), draw(frame, rng, 2, 3)
-    o = jax.tree.map(jnp.asarray, o)
-    packed = frame.pack(o)
-    stored = frame.unpack(packed)
+    read = jax.jit(lambda o: (likelihood.nats(logits, likelihood.target(o)), encoder(o)))
+    packed = jax.jit(frame.pack)(o)
     assert packed.dtype == jnp.uint8
-    np.testing.assert_array_equal(
-        likelihood.nats(logits, likelihood.target(stored)), likelihood.nats(logits, likelihood.target(o))
-    )
-    np.testing.assert_array_equal(encoder(stored), encoder(o))
-    assert encoder(o).shape == (2, 3, encoder.num_features)
+    (nats, features), (stored_nats, stored_features) = read(o), read(jax.jit(frame.unpack)(packed))
+    np.testing.assert_array_equal(stored_nats, nats)
+    np.testing.assert_array_equal(stored_features, features)
+    assert features.shape == (2, 3, encoder.num_features)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_each_of_a_batch_is_read_on_its_own(name):
     """The same features and bytes one by one."""
     frame, rng = KINDS[name], np.random.default_rng(2)
-    o = jax.tree.map(jnp.asarray, draw(frame, rng, 3))
-    encoder = frame.init_encoder(jax.random.key(0), 8, 4)
+    o, encoder = draw(frame, rng, 3), random_weights(lambda key: frame.init_encoder(key, 8, 4))
+    read = jax.jit(lambda o: (encoder(o), frame.pack(o)))
+    features, packed = map(np.asarray, read(o))
     for i in range(3):
-        np.testing.assert_allclose(encoder(one(o, i)), encoder(o)[i], atol=1e-5)
-        np.testing.assert_array_equal(frame.pack(one(o, i)), frame.pack(o)[i])
+        alone = read(one(o, i))
+        np.testing.assert_allclose(alone[0], features[i], atol=1e-5)
+        np.testing.assert_array_equal(alone[1], packed[i])
 
 
 def test_tiles_that_a_sure_model_holds_impossible_still_cost_finite_nats():
     """Logits hundreds of nats apart: the sum over layers is the loop's, no layer is below 0, gradients are finite."""
     frame, likelihood = TILES, TILES.likelihood()
     o = draw(frame, np.random.default_rng(0), 8)
-    logits = 100 * jax.random.normal(jax.random.key(0), (8, likelihood.num_outputs))
+    logits = (100 * np.random.default_rng(1).normal(size=(8, likelihood.num_outputs))).astype(np.float32)
     found, slope = jax.jit(jax.value_and_grad(lambda x: likelihood.nats(x, likelihood.target(o)).sum()))(logits)
-    by_layer = np.asarray(likelihood.nats(logits, likelihood.target(o)))
-    by_hand = [nats_by_hand(frame, np.asarray(logits[i]), one(o, i)) for i in range(8)]
+    by_layer = np.asarray(jax.jit(lambda x: likelihood.nats(x, likelihood.target(o)))(logits))
+    by_hand = [nats_by_hand(frame, logits[i], one(o, i)) for i in range(8)]
     np.testing.assert_allclose(by_layer.sum(-1), np.sum(by_hand, axis=-1), rtol=1e-5)
     assert float(found) == pytest.approx(np.sum(by_hand), rel=1e-5)
     assert (by_layer >= 0).all()
@@ -75,7 +77,7 @@ def test_tiles_that_a_sure_model_holds_impossible_still_cost_finite_nats():
 
 
 def assert_kept(frame: Frame, o) -> None:
-    back = frame.unpack(frame.pack(jax.tree.map(jnp.asarray, o)))
+    back = jax.jit(lambda o: frame.unpack(frame.pack(o)))(o)
     assert jax.tree.structure(back) == jax.tree.structure(o)
     jax.tree.map(np.testing.assert_array_equal, back, o)
     jax.tree.map(lambda x, y: x.dtype == y.dtype or pytest.fail(f"{x.dtype} for {y.dtype}"), back, o)
@@ -103,21 +105,25 @@ def test_storage_keeps_every_bit_and_every_number_in_a_join(num, height, width, 
     assert_kept(frame, o | {"felt": np.array([numbers], np.float32)})
 
 
+stored_pixels = jax.jit(lambda o: PIXELS.unpack(PIXELS.pack(o)))
+picture = jax.jit(PIXELS.picture)
+
+
 @settings(max_examples=6, deadline=None)
 @given(seed=seeds)
 def test_storage_keeps_the_nearest_patches_of_a_picture(seed):
     """By distances in whole numbers; a picture of the codebook's own patches comes back as it was."""
     rng = np.random.default_rng(seed)
     o = draw(PIXELS, rng, 2)
-    tokens = PIXELS.unpack(PIXELS.pack(jnp.asarray(o)))
+    tokens = np.asarray(stored_pixels(o))
     for t in range(2):
         for i in range(2):
             for j in range(3):
                 patch = o[t, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2].astype(int)
                 distances = ((BOOK.astype(int) - patch) ** 2).sum(axis=(1, 2, 3))
                 assert distances[int(tokens[t, i, j, 0])] == distances.min()
-    built = np.asarray(PIXELS.picture(tokens))
-    np.testing.assert_array_equal(PIXELS.picture(PIXELS.unpack(PIXELS.pack(jnp.asarray(built)))), built)
+    built = np.asarray(picture(tokens))
+    np.testing.assert_array_equal(picture(stored_pixels(built)), built)
     np.testing.assert_array_equal(PIXELS.code(jnp.asarray(built)), tokens)
 
 

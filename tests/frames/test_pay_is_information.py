@@ -74,17 +74,20 @@ def best_nats(frame: Frame, shown: Any, of: Any) -> jax.Array:
     return likelihood.nats(logits, asked)
 
 
+paid = jax.jit(ndigo_reward, static_argnums=1)
+
+
 @cache
 def first_sight(name: str) -> np.ndarray:
     """Pay by channel [N, C] of the step that first shows each symbol, which then stays."""
     frame, (o, _) = KINDS[name], symbols(name)
-    before = once(lambda o: best_nats(frame, o, o))(o)
+    before = np.asarray(once(lambda o: best_nats(frame, o, o))(o))
     alone = jax.tree.map(lambda x: x[:, None], o)
-    after = once(jax.vmap(lambda o: best_nats(frame, o, o)))(alone)[:, 0]
+    after = np.asarray(once(jax.vmap(lambda o: best_nats(frame, o, o)))(alone))[:, 0]
     # Frame 3 is the first that shows it; L_{t+k|t} is `before` for t < 3 and `after` from then on.
     is_known = np.arange(T)[:, None, None, None] >= 3
-    loss_tk = jnp.where(is_known, after, before)  # [T, 1, N, C]
-    r_t = np.asarray(ndigo_reward(jnp.broadcast_to(loss_tk, (T, K, *before.shape)), H=2))
+    loss_tk = np.where(is_known, after, before)  # [T, 1, N, C]
+    r_t = np.asarray(paid(np.broadcast_to(loss_tk, (T, K, *before.shape)), 2))
     assert np.abs(np.delete(r_t, 3 + 2 - 1, axis=0)).max() == 0  # frame 3's news of frame 5 is paid at step 4
     return r_t[3 + 2 - 1]
 
@@ -109,7 +112,7 @@ def test_white_noise_pays_nothing_in_any_channel(name):
     o = draw(frame, rng, T + K)
     likelihood = frame.likelihood()
     logits = jnp.asarray(rng.normal(size=likelihood.num_outputs), jnp.float32)
-    nats = np.asarray(likelihood.nats(logits, likelihood.target(jax.tree.map(jnp.asarray, o))))  # [T+K, C]
+    nats = np.asarray(jax.jit(lambda o: likelihood.nats(logits, likelihood.target(o)))(o))  # [T+K, C]
     loss_tk = np.stack([nats[t + 1 : t + K + 1] for t in range(T)])
     for H in range(1, K):
-        np.testing.assert_array_equal(ndigo_reward(jnp.asarray(loss_tk), H), 0)
+        np.testing.assert_array_equal(paid(loss_tk, H), 0)

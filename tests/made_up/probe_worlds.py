@@ -7,10 +7,12 @@ nothing else, as a user's own world would.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from ndigo.types import Paid, Seen
@@ -188,9 +190,9 @@ def clock(num_steps: int) -> World:
     )
 
 
-def read_clock(o_t) -> tuple[Array, Array, Array]:
+def read_clock(o_t: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Step, episode and last action of each frame."""
-    bits = jnp.asarray(o_t)[..., 0, 0, :].astype(jnp.int32)
+    bits = np.asarray(o_t)[..., 0, 0, :].astype(np.int32)
     cuts = [0, NUM_STEP_BITS, NUM_STEP_BITS + NUM_EPISODE_BITS, bits.shape[-1]]
-    step, episode, action = ((bits[..., i:j] << jnp.arange(j - i)).sum(axis=-1) for i, j in pairwise(cuts))
+    step, episode, action = ((bits[..., i:j] << np.arange(j - i)).sum(axis=-1) for i, j in pairwise(cuts))
     return step, episode, action

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
@@ -9,6 +11,7 @@ from jaxtyping import Array
 from ndigo.types import Window
 
 
+@partial(jax.jit, static_argnames=("T", "streams", "shape", "num_actions", "state_size", "num_objects", "num_cells"))
 def random_window(
     key: Array,
     *,

@@ -67,11 +67,11 @@ def counting(longest: int = 6) -> World:
     )
 
 
-def read_count(o_t: Array) -> tuple[Array, ...]:
+def read_count(o_t: Any) -> tuple[np.ndarray, ...]:
     """Step, length, name and last action of each frame [..., 1, 1, C]."""
-    bits = jnp.asarray(o_t)[..., 0, 0, :].astype(jnp.int32)
+    bits = np.asarray(o_t)[..., 0, 0, :].astype(np.int32)
     cuts = [(0, 4), (4, 8), (8, 8 + NUM_BITS), (8 + NUM_BITS, 10 + NUM_BITS)]
-    return tuple((bits[..., i:j] << jnp.arange(j - i)).sum(axis=-1) for i, j in cuts)
+    return tuple((bits[..., i:j] << np.arange(j - i)).sum(axis=-1) for i, j in cuts)
 
 
 class CountingEnv(gymnasium.Env):

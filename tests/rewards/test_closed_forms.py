@@ -7,6 +7,8 @@ independent computation of the information that a frame holds about a later one.
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -39,6 +41,12 @@ def upper_room(kind: str, num_steps: int = 60) -> World:
     return grid_world(kind, layout, [Object("thing", kind, ("upper",))], num_steps=num_steps)
 
 
+@partial(jax.jit, static_argnums=1)
+def paid(tables, H: int):
+    """Each episode's."""
+    return jax.vmap(lambda loss_tk: ndigo_reward(loss_tk, H))(tables)
+
+
 def exact_tables(world: World, agent, num_episodes: int, T: int, K: int):
     """Exact loss_tk [episodes, T, K, C] of the first T steps, and where the objects were [episodes, N, 2]."""
     filter_ = make_filter(world)
@@ -65,18 +73,21 @@ def watched_noise():
 @pytest.mark.parametrize("agent", ["still", "moving"])
 @pytest.mark.parametrize("H", HORIZONS)
 def test_white_noise_pays_exactly_nothing(watched_noise, agent, H):
-    r_tc = jax.vmap(lambda loss_tk: ndigo_reward(loss_tk, H))(watched_noise[agent])
-    np.testing.assert_allclose(r_tc, 0, atol=1e-5)
+    np.testing.assert_allclose(paid(watched_noise[agent], H), 0, atol=1e-5)
 
 
 def test_prediction_error_keeps_paying_on_white_noise(watched_noise):
     """19 of 47 cells in view: 19/47 ln 47 + 28/47 ln(47/28) = 1.865 nats a step, at the end as at the start."""
     expected = 19 / 47 * np.log(47) + 28 / 47 * np.log(47 / 28)
-    r_t = []
-    for loss_tk in watched_noise["still"]:
-        window = random_window(jax.random.key(0), T=60)
+    window = random_window(jax.random.key(0), T=60)
+
+    @jax.jit
+    @jax.vmap
+    def pay(loss_tk):
         seen = Seen(window=window, z_t=jnp.zeros(61), b_t=jnp.zeros(61), loss_tk=loss_tk)
-        r_t.append(np.asarray(make_reward("pe").pay(None, None, None, seen).r_t))
+        return make_reward("pe").pay(None, None, None, seen).r_t
+
+    r_t = np.asarray(pay(watched_noise["still"]))
     # 480 draws of standard deviation 1.63: a standard error of 0.075.
     assert np.mean(r_t) == pytest.approx(expected, abs=0.3)
     # Each step pays one of two amounts: ln 47 when the noise is in view, ln(47/28) when it is not.
@@ -98,7 +109,7 @@ def test_first_sight_of_a_fixed_object_pays_ln_48_and_then_nothing(glance_at_the
     """Frame 3 shows it, so step 3 + H - 1 is paid; an empty glance pays ln(48/43)."""
     tables, is_seen = glance_at_the_upper_room
     assert 3 <= is_seen.sum() <= 30
-    r_t = np.asarray(jax.vmap(lambda loss_tk: ndigo_reward(loss_tk, H))(jnp.asarray(tables)))[..., 1]
+    r_t = np.asarray(paid(tables, H))[..., 1]
     expected = np.zeros_like(r_t)
     expected[:, 3 + H - 1] = np.where(is_seen, np.log(48), np.log(48 / 43))
     np.testing.assert_allclose(r_t, expected, atol=1e-4)
@@ -109,7 +120,7 @@ def test_no_frame_of_a_fixed_object_in_a_room_of_48_cells_pays_more_than_ln_48()
     world = upper_room("fixed")
     tables, _ = exact_tables(world, random_walker(world), 16, 40, 5)
     for H in (1, 4):
-        r_t = np.asarray(jax.vmap(lambda loss_tk, H=H: ndigo_reward(loss_tk, H))(tables))[..., 1]
+        r_t = np.asarray(paid(tables, H))[..., 1]
         assert r_t.max() <= np.log(48)
 
 
@@ -128,7 +139,7 @@ def parked():
         return filter_.run(episode.a_t, episode.o_t), episode.truth_t.objects[:, 0] @ jnp.array([19, 1])
 
     b_t, cells = jax.jit(jax.vmap(watched))(jax.random.split(jax.random.key(1), 192))
-    b_t, cells = jax.tree.map(lambda x: x[:, 60:], (b_t, cells))
+    b_t, cells = jax.tree.map(lambda x: np.asarray(x)[:, 60:], (b_t, cells))
     is_in_view = np.asarray(filter_.tables.in_view[0])[int(b_t.agent[0, 0])] == 1
     later = jax.jit(jax.vmap(jax.vmap(lambda b: filter_.predict(b, jnp.int32(0)))))
     p = []
@@ -152,7 +163,7 @@ def test_brownian_object_pays_a_parked_agent_its_known_rate(parked, H, nats):
     loss_tk = np.zeros((len(after), T, H + 1), np.float32)
     loss_tk[:, :, H] = -_mean_log(after, before)
     loss_tk[:, 1:, H - 1] = -_mean_log(after, after)[:, :-1]
-    r_t = np.asarray(jax.vmap(lambda table: ndigo_reward(table, H))(jnp.asarray(loss_tk)))
+    r_t = np.asarray(paid(loss_tk, H))
     # Step t + H - 1 is paid for frame t.
     by_cell = [r_t[:, H:][cells[:, 1 : T - H + 1] == cell].mean() for cell in np.unique(cells)]
     assert len(by_cell) == 47

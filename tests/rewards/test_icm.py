@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
+from random_weights import random_weights
 from random_windows import random_window
 from small_frames import bits_of
 
@@ -18,18 +19,21 @@ ICM = make_reward("icm")
 
 @pytest.fixture(scope="module")
 def setting():
-    model = init_world_model(
-        jax.random.key(0),
-        frame=bits_of(3, ["binary", "one_hot"]),
-        num_actions=A,
-        likelihood=make_likelihood("categorical", bits_of(3, ["binary", "one_hot"])),
-        predictor=None,
-        num_ahead=1,
-        num_features=8,
-        belief_size=4,
-        num_hidden=8,
+    model = random_weights(
+        lambda key: init_world_model(
+            key,
+            frame=bits_of(3, ["binary", "one_hot"]),
+            num_actions=A,
+            likelihood=make_likelihood("categorical", bits_of(3, ["binary", "one_hot"])),
+            predictor=None,
+            num_ahead=1,
+            num_features=8,
+            belief_size=4,
+            num_hidden=8,
+        )
     )
-    return model, ICM.init(jax.random.key(1), model), random_window(jax.random.key(2), T=T)
+    params = random_weights(lambda key: ICM.init(key, model), seed=1)
+    return model, params, random_window(jax.random.key(2), T=T)
 
 
 def relu_mlp(mlp, x):
@@ -39,8 +43,13 @@ def relu_mlp(mlp, x):
 
 def test_reward_is_the_squared_distance_of_the_forecast_belief_to_the_next(setting):
     model, params, window = setting
-    seen = model.look(window)
-    paid = ICM.pay(params, None, model, seen)
+
+    @jax.jit
+    def look_and_pay(model, params):
+        seen = model.look(window)
+        return seen, ICM.pay(params, None, model, seen)
+
+    seen, paid = jax.device_get(look_and_pay(model, params))
     b_t, z_t, a_t = (np.asarray(x, np.float64) for x in (seen.b_t, seen.z_t, window.a_t))
     inverse_losses = []
     for t in range(T):
@@ -89,13 +98,12 @@ def test_belief_and_features_learn_from_the_inverse_loss_alone(setting):
 def test_inverse_model_sees_the_next_frame_but_not_the_next_belief(setting):
     """It reads (b_t, z_{t+1}); b_{t+1} was told a_t, and would give it away."""
     _, params, window = setting
-    z_t = jax.random.normal(jax.random.key(3), (T + 1, 8))
-    b_t = jax.random.normal(jax.random.key(4), (T + 1, 4))
+    z_t, b_t = (np.random.default_rng(3).normal(size=(T + 1, n)).astype(np.float32) for n in (8, 4))
 
     def inverse_loss(z_t, b_t):
         paid = ICM.pay(params, None, None, Seen(window=window, z_t=z_t, b_t=b_t, loss_tk=None))
         return paid.loss
 
-    into_z, into_b = jax.grad(inverse_loss, argnums=(0, 1))(z_t, b_t)
+    into_z, into_b = jax.device_get(jax.jit(jax.grad(inverse_loss, argnums=(0, 1)))(z_t, b_t))
     assert (np.abs(into_z).sum(axis=-1) > 0).tolist() == [False] + [True] * T
     assert (np.abs(into_b).sum(axis=-1) > 0).tolist() == [True] * T + [False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from ndigo.rewards import make_ndigo, make_reward, ndigo_reward
 from ndigo.rewards.ndigo import is_paid
 
 HORIZONS = [1, 2, 3, 4, 5, 10]
+reward_of = jax.jit(ndigo_reward, static_argnums=1)
+known_of = jax.jit(is_paid, static_argnums=(0, 1))
 
 
 def index_table(T: int, K: int) -> np.ndarray:
@@ -28,7 +31,7 @@ def test_step_t_plus_h_minus_1_earns_the_loss_before_minus_the_loss_after_frame_
     for t in range(1, T):
         if t + H <= T:
             expected[t + H - 1] = loss_tk[t - 1, H] - loss_tk[t, H - 1]  # L[t+H | t-1] - L[t+H | t]
-    r_t = ndigo_reward(jnp.asarray(loss_tk), H)
+    r_t = reward_of(jnp.asarray(loss_tk), H)
     assert r_t.shape == (T,)
     np.testing.assert_array_equal(r_t, expected)
 
@@ -40,36 +43,36 @@ def test_both_losses_of_a_reward_are_of_the_same_frame(H):
     noise = np.random.default_rng(0).random(T + 1).astype(np.float32)
     t, k = np.arange(T)[:, None], np.arange(1, K + 1)
     loss_tk = np.where(t + k <= T, noise[np.minimum(t + k, T)], 0)
-    np.testing.assert_array_equal(ndigo_reward(jnp.asarray(loss_tk), H), 0)
+    np.testing.assert_array_equal(reward_of(jnp.asarray(loss_tk), H), 0)
 
 
 def test_reward_is_split_by_channel_and_stream_as_the_table_is():
     loss_tk = np.random.default_rng(0).random((9, 5, 3, 2)).astype(np.float32)
-    r_tc = ndigo_reward(jnp.asarray(loss_tk), 2)
+    r_tc = np.asarray(reward_of(jnp.asarray(loss_tk), 2))
     for b, c in np.ndindex(3, 2):
-        np.testing.assert_array_equal(r_tc[:, b, c], ndigo_reward(jnp.asarray(loss_tk[..., b, c]), 2))
+        np.testing.assert_array_equal(r_tc[:, b, c], reward_of(jnp.asarray(loss_tk[..., b, c]), 2))
 
 
 @pytest.mark.parametrize("H", HORIZONS)
 def test_first_steps_of_an_episode_are_known_to_earn_nothing(H):
-    assert is_paid(25, H, jnp.int32(0)).all()
-    np.testing.assert_array_equal(ndigo_reward(jnp.asarray(index_table(25, 11)), H)[:H], 0)
+    assert np.all(known_of(25, H, jnp.int32(0)))
+    np.testing.assert_array_equal(np.asarray(reward_of(jnp.asarray(index_table(25, 11)), H))[:H], 0)
 
 
 @pytest.mark.parametrize("H", HORIZONS)
 def test_first_steps_of_any_later_window_are_unknown(H):
-    np.testing.assert_array_equal(is_paid(25, H, jnp.int32(100)), np.arange(25) >= H)
+    np.testing.assert_array_equal(known_of(25, H, jnp.int32(100)), np.arange(25) >= H)
 
 
 @pytest.mark.parametrize("start", [1, 2, 3, 4, 5])
 def test_step_of_a_window_is_known_if_the_episode_has_no_pair_or_the_window_holds_it(start):
     H, T = 4, 12
     known = [start + t < H or t >= H for t in range(T)]
-    np.testing.assert_array_equal(is_paid(T, H, jnp.int32(start)), known)
+    np.testing.assert_array_equal(known_of(T, H, jnp.int32(start)), known)
 
 
 def test_windows_of_a_batch_are_known_each_by_its_own_start():
-    known = is_paid(6, 4, jnp.array([0, 100, 0]))
+    known = known_of(6, 4, np.array([0, 100, 0]))
     np.testing.assert_array_equal(known, np.stack([np.ones(6), np.arange(6) >= 4, np.ones(6)], axis=-1))
 
 
@@ -78,12 +81,12 @@ def test_windows_together_pay_all_but_the_first_steps_of_windows(H):
     """What a window knows is the whole episode's reward; a step is paid by a window that began H before it, or at 0."""
     S, T, starts = 30, 12, (0, 12, 18)
     loss_tk = index_table(S, 11)
-    whole = np.asarray(ndigo_reward(jnp.asarray(loss_tk), H))
+    whole = np.asarray(reward_of(jnp.asarray(loss_tk), H))
     is_paid_somewhere = np.zeros(S, bool)
     for start in starts:
         window = np.where(np.arange(T)[:, None] + np.arange(1, 12) <= T, loss_tk[start : start + T], 0)
-        r_t = np.asarray(ndigo_reward(jnp.asarray(window), H))
-        known = np.asarray(is_paid(T, H, jnp.int32(start)))
+        r_t = np.asarray(reward_of(jnp.asarray(window), H))
+        known = np.asarray(known_of(T, H, jnp.int32(start)))
         np.testing.assert_array_equal(r_t[known], whole[start : start + T][known])
         is_paid_somewhere[start : start + T] |= known
     began = [[t - s for s in starts if s <= t < s + T and (s == 0 or t - s >= H)] for t in range(S)]
@@ -94,7 +97,7 @@ def test_windows_together_pay_all_but_the_first_steps_of_windows(H):
 @pytest.mark.parametrize(("H", "percent"), [(1, 0.75), (2, 1.5), (4, 3.0), (5, 3.75), (10, 7.5)])
 def test_share_of_an_episode_that_no_window_pays_is_as_the_docs_say(H, percent):
     starts = window_starts(400, 100)
-    unknown = sum(int((~np.asarray(is_paid(100, H, jnp.int32(start)))).sum()) for start in starts)
+    unknown = sum(int((~np.asarray(known_of(100, H, jnp.int32(start)))).sum()) for start in starts)
     assert 100 * unknown / 400 == percent
 
 
@@ -102,7 +105,7 @@ def test_share_of_an_episode_that_no_window_pays_is_as_the_docs_say(H, percent):
 def test_ndigo_asks_for_a_table_that_looks_h_plus_1_ahead(H):
     assert make_reward(f"ndigo-{H}").num_ahead == H + 1
     with pytest.raises(ValueError, match=f"{H + 1} steps ahead of a table"):
-        ndigo_reward(jnp.zeros((30, H)), H)
+        ndigo_reward(jnp.asarray(np.zeros((30, H), np.float32)), H)
 
 
 def test_horizon_below_one_is_refused():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +14,8 @@ from rewards.test_ndigo_reward import index_table
 from ndigo.errors import NdigoError
 from ndigo.rewards import make_ndigo_sum, make_reward, ndigo_sum_reward
 from ndigo.types import Seen
+
+sum_of = jax.jit(ndigo_sum_reward, static_argnums=1)
 
 
 def summed(loss_tk: np.ndarray, K: int) -> np.ndarray:
@@ -29,7 +33,7 @@ def summed(loss_tk: np.ndarray, K: int) -> np.ndarray:
 @pytest.mark.parametrize("T", [1, 2, 5, 10, 11, 25])
 def test_step_earns_the_sum_over_the_frames_before_it_of_what_each_revealed(K, T):
     loss_tk = index_table(T, 12)
-    np.testing.assert_allclose(ndigo_sum_reward(jnp.asarray(loss_tk), K), summed(loss_tk, K), rtol=1e-6)
+    np.testing.assert_allclose(sum_of(jnp.asarray(loss_tk), K), summed(loss_tk, K), rtol=1e-6)
 
 
 @pytest.mark.parametrize("start", [0, 1, 4, 5, 12])
@@ -39,10 +43,11 @@ def test_windows_know_what_the_whole_episode_pays_or_say_that_they_do_not(start)
     expected = summed(whole, K)[start : start + T]
     loss_tk = np.where(np.arange(T)[:, None] + np.arange(1, K + 1) <= T, whole[start : start + T], 0)
     window = random_window(jax.random.key(0), T=T, start=start)
-    seen = Seen(window=window, z_t=jnp.zeros(0), b_t=jnp.zeros(0), loss_tk=jnp.asarray(loss_tk)[..., None])
-    paid = make_ndigo_sum(K).pay(None, None, None, seen)
+    none = jnp.asarray(np.zeros(0, np.float32))
+    seen = Seen(window=window, z_t=none, b_t=none, loss_tk=jnp.asarray(loss_tk[..., None]))
+    paid = jax.device_get(jax.jit(partial(make_ndigo_sum(K).pay, None, None, None))(seen))
     np.testing.assert_array_equal(paid.is_known, np.arange(T) >= (K - 1 if start else 0))
-    np.testing.assert_allclose(paid.r_t[paid.is_known], expected[np.asarray(paid.is_known)], rtol=1e-6)
+    np.testing.assert_allclose(paid.r_t[paid.is_known], expected[paid.is_known], rtol=1e-6)
 
 
 def test_bias_of_the_sum_is_the_error_furthest_ahead_less_the_error_nearest():
@@ -62,7 +67,7 @@ def test_bias_of_the_sum_is_the_error_furthest_ahead_less_the_error_nearest():
         for t in range(K):
             for k in range(1, K - t + 1):
                 loss_tk[t, k - 1] = -np.log(tables[k - 1][paths[:, t], paths[:, t + k]])
-        return np.asarray(ndigo_sum_reward(jnp.asarray(loss_tk, jnp.float32), K))[-1] @ chance
+        return np.asarray(sum_of(jnp.asarray(loss_tk, jnp.float32), K))[-1] @ chance
 
     def error(k):
         """E KL(true || model), k steps before the last frame."""

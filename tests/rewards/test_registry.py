@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from random_weights import random_weights
 from random_windows import random_window
 from small_frames import bits_of
 
@@ -20,16 +21,18 @@ from ndigo.types import Paid, Seen, Window
 
 @cache
 def tiny_model(num_ahead: int, predictor: str | None) -> WorldModel:
-    return init_world_model(
-        jax.random.key(0),
-        frame=bits_of(3, ["binary", "one_hot"]),
-        num_actions=3,
-        likelihood=make_likelihood("categorical", bits_of(3, ["binary", "one_hot"])),
-        predictor=predictor,
-        num_ahead=num_ahead,
-        num_features=8,
-        belief_size=4,
-        num_hidden=8,
+    return random_weights(
+        lambda key: init_world_model(
+            key,
+            frame=bits_of(3, ["binary", "one_hot"]),
+            num_actions=3,
+            likelihood=make_likelihood("categorical", bits_of(3, ["binary", "one_hot"])),
+            predictor=predictor,
+            num_ahead=num_ahead,
+            num_features=8,
+            belief_size=4,
+            num_hidden=8,
+        )
     )
 
 
@@ -38,7 +41,7 @@ def paying(name: str) -> Callable[[Window], Paid]:
     """Pays a window; compiled once for all tests."""
     reward = make_reward(name)
     model = tiny_model(max(3, reward.num_ahead), None if reward.trains_belief else "open_loop")
-    params, memory = reward.init(jax.random.key(1), model), reward.remember(model)
+    params, memory = random_weights(lambda key: reward.init(key, model)), reward.remember(model)
     return jax.jit(lambda window: reward.pay(params, memory, model, model.look(window)))
 
 
@@ -52,18 +55,18 @@ def test_every_reward_pays_every_step_of_every_stream(name):
     assert np.isfinite(paid.r_t).all()
     if paid.r_tc is not None:
         assert paid.r_tc.shape == (T, 2, 2)
-        np.testing.assert_allclose(paid.r_tc.sum(axis=-1), paid.r_t, atol=1e-5)
+        np.testing.assert_allclose(np.asarray(paid.r_tc).sum(axis=-1), paid.r_t, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", REWARDS)
 def test_no_reward_reads_the_truth(name):
     window = random_window(jax.random.key(2), T=make_reward(name).num_ahead + 3, streams=(2,))
-    scrambled = type(window)(**(vars(window) | {"cells": window.cells * 0 - 7}))
+    scrambled = type(window)(**(vars(window) | {"cells": np.full_like(window.cells, -7)}))
     jax.tree.map(np.testing.assert_array_equal, paying(name)(window), paying(name)(scrambled))
 
 
 def test_prediction_error_is_the_loss_one_step_ahead():
-    loss_tk = (100 * jnp.arange(6)[:, None] + jnp.arange(1, 4))[..., None].astype(jnp.float32)
+    loss_tk = jnp.asarray((100 * np.arange(6)[:, None] + np.arange(1, 4))[..., None], jnp.float32)
     window = random_window(jax.random.key(0), T=6)
     seen = Seen(window=window, z_t=jnp.zeros(7), b_t=jnp.zeros(7), loss_tk=loss_tk)
     paid = make_reward("pe").pay(None, None, None, seen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import jax
+from random_weights import random_weights
 from tiny_runs import TINY
 
 from ndigo.agents.agent import Agent
@@ -13,8 +13,9 @@ from ndigo.worlds import World
 
 
 def untrained(world: World, reward: str = "ndigo-1") -> Agent:
-    """The first agent of a tiny run, before its first step."""
+    """Of the sizes of a tiny run."""
     config = preset("cpu", world=world.name, reward=reward, **{k: v for k, v in TINY.items() if k != "preset"})
-    params = make_learner(config, world, make_reward(reward)).init(jax.random.key(0)).params
+    learner = make_learner(config, world, make_reward(reward))
+    params = random_weights(lambda key: learner.init(key).params)
     about = {"label": reward, "world": world.name, "reward": reward, "seed": 0, "learner_step": 0}
     return Agent(params, world, make_reward(reward), config, about=about)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from probe_worlds import clock, read_clock
+from random_weights import random_weights
 
 from ndigo.config import preset
 from ndigo.rewards import make_reward
@@ -35,9 +36,13 @@ CONFIG = preset(
 )
 
 
+unpack = jax.jit(WORLD.frame.unpack)
+cut = jax.jit(cut_windows, static_argnums=2)
+
+
 @pytest.fixture(scope="module")
 def params():
-    return jax.jit(make_learner(CONFIG, WORLD, make_reward("ndigo-1")).init)(jax.random.key(0)).params
+    return random_weights(lambda key: make_learner(CONFIG, WORLD, make_reward("ndigo-1")).init(key).params)
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +53,12 @@ def episode(params):
         episode = play(WORLD, params.agent, key, jnp.float32(0.5))
         return episode, beliefs(params.model.core, jax.tree.map(lambda x: x[None], episode), WORLD.frame)[0]
 
-    return jax.jit(run)(jax.random.key(1))
+    return jax.device_get(jax.jit(run)(jax.random.key(1)))
 
 
 def test_episode_has_a_frame_for_every_step_and_one_after_the_last(episode):
     e = episode[0]
-    step, number, action = read_clock(WORLD.frame.unpack(e.o_t))
+    step, number, action = read_clock(unpack(e.o_t))
     np.testing.assert_array_equal(step, np.arange(S + 1))
     assert len(set(np.asarray(number).tolist())) == 1
     np.testing.assert_array_equal(action[1:], e.a_t)
@@ -61,32 +66,32 @@ def test_episode_has_a_frame_for_every_step_and_one_after_the_last(episode):
 
 
 def test_windows_hold_consecutive_frames_and_the_one_after_their_last_action(episode):
-    windows = cut_windows(episode[0], episode[1], T)
+    windows = jax.device_get(cut(*episode, T))
     assert windows.start.tolist() == [0, 4, 6]
     for i, start in enumerate([0, 4, 6]):
-        step, _, action = read_clock(WORLD.frame.unpack(windows.o_t[i]))
+        step, _, action = read_clock(unpack(windows.o_t[i]))
         np.testing.assert_array_equal(step, start + np.arange(T + 1))
         np.testing.assert_array_equal(action, windows.a_tm1[i])
         np.testing.assert_array_equal(windows.a_tm1[i][1:], windows.a_t[i])
-    assert int(read_clock(WORLD.frame.unpack(windows.o_t[-1, -1]))[0]) == S, "the last frame is kept"
+    assert int(read_clock(unpack(windows.o_t[-1, -1]))[0]) == S, "the last frame is kept"
 
 
 def test_rewards_of_an_episode_go_with_its_windows_and_cost_nothing_where_there_are_none(episode):
-    r_tc = 100.0 * jnp.arange(S)[:, None] + jnp.arange(2)  # step and channel
-    windows = cut_windows(episode[0], episode[1], T, r_tc)
+    r_tc = 100.0 * np.arange(S)[:, None] + np.arange(2)  # step and channel
+    windows = jax.device_get(cut(*episode, T, r_tc.astype(np.float32)))
     expected = 100.0 * (windows.start[:, None, None] + np.arange(T)[:, None]) + np.arange(2)
     np.testing.assert_array_equal(windows.r_tc, expected)
-    assert cut_windows(episode[0], episode[1], T).r_tc is None
+    assert cut(*episode, T).r_tc is None
 
 
 def test_stored_states_are_those_of_a_walk_from_the_start_of_the_episode(params, episode):
     """Frame by frame, from zero and with action 0 before o_0."""
     e = episode[0]
-    windows = cut_windows(episode[0], episode[1], T)
-    o_t = WORLD.frame.unpack(e.o_t)
+    windows = jax.device_get(cut(*episode, T))
+    o_t = np.asarray(unpack(e.o_t))
     for core, stored in ((params.model.core, windows.belief), (params.agent.core, windows.agent_state)):
         step = jax.jit(lambda *frame, core=core: core.step(*frame))
-        before = [jnp.zeros(core.size)]  # the state before each frame
+        before = [np.zeros(core.size, np.float32)]  # the state before each frame
         for t in range(S):
             before.append(step(o_t[t], e.a_tm1[t], before[-1]))
         np.testing.assert_allclose(stored, [before[0], before[4], before[6]], atol=1e-5)
@@ -94,12 +99,14 @@ def test_stored_states_are_those_of_a_walk_from_the_start_of_the_episode(params,
 
 def test_belief_of_a_window_goes_on_where_the_one_before_ended(params, episode):
     """Looked at from its stored state, a later window gives the beliefs of the whole episode."""
-    windows = cut_windows(episode[0], episode[1], T)
-    looked = []
-    for i in range(3):
-        window = jax.tree.map(lambda x, i=i: x[i], windows)
-        core, o_t = params.model.core, WORLD.frame.unpack(window.o_t)
-        looked.append(core.unroll(core.encoder(o_t), window.a_tm1, window.belief))
+    windows = jax.device_get(cut(*episode, T))
+
+    @jax.jit
+    def look(core, window):
+        return core.unroll(core.encoder(WORLD.frame.unpack(window.o_t)), window.a_tm1, window.belief)
+
+    alone = [jax.tree.map(lambda x, i=i: x[i], windows) for i in range(3)]
+    looked = [np.asarray(look(params.model.core, window)) for window in alone]
     np.testing.assert_allclose(looked[0][-1], looked[1][0], atol=1e-5)  # both are b_4
     np.testing.assert_allclose(looked[1][2:], looked[2][:3], atol=1e-5)  # b_6 .. b_8
 
@@ -161,27 +168,27 @@ def test_nothing_drawn_from_the_replay_crosses_an_episode():
     state = trainer.init(jax.random.key(0))
     for _ in range(5):  # 5 chunks x 2 rounds x 3 actors x 3 windows: 90 rows into a ring of 45
         state, _ = trainer.run_rounds(state, CONFIG.rounds_per_chunk)
-    rows = jax.tree.map(lambda x: x[0], state.rows)
+    rows = jax.tree.map(lambda x: np.asarray(x)[0], state.rows)
     assert int(rows.num_added) == 90 > len(rows.windows.start)
-    window = trainer.replay.sample(jax.random.key(5), rows, CONFIG.batch)
-    step, number, action = (np.asarray(x) for x in read_clock(window.o_t))
-    np.testing.assert_array_equal(step, np.asarray(window.start) + np.arange(T + 1)[:, None])
+    window = jax.device_get(jax.jit(trainer.replay.sample, static_argnums=2)(jax.random.key(5), rows, CONFIG.batch))
+    step, number, action = read_clock(window.o_t)
+    np.testing.assert_array_equal(step, window.start + np.arange(T + 1)[:, None])
     assert (number == number[:1]).all()
     np.testing.assert_array_equal(action[1:], window.a_t)
-    assert set(np.asarray(window.start).tolist()) == {0, 4, 6}
-    np.testing.assert_array_equal(window.belief[np.asarray(window.start) == 0], 0)
+    assert set(window.start.tolist()) == {0, 4, 6}
+    np.testing.assert_array_equal(window.belief[window.start == 0], 0)
 
 
 def test_a_round_learns_from_its_samples_one_after_the_other():
     config = dataclasses.replace(CONFIG, updates_per_round=3)
     trainer = make_trainer(config, WORLD, make_reward("ndigo-1"))
     before = trainer.init(jax.random.key(0))
-    learner_state, key = (jax.tree.map(lambda x: x[0], x) for x in (before.learner, before.key))
+    learner_state, key = jax.tree.map(lambda x: np.asarray(x)[0], before.learner), before.key[0]
     after, _ = trainer.run_rounds(before, 1)
-    rows = jax.tree.map(lambda x: x[0], after.rows)
+    rows = jax.tree.map(lambda x: np.asarray(x)[0], after.rows)
+    sample, update = jax.jit(trainer.replay.sample, static_argnums=2), jax.jit(trainer.learner.update)
     for key_both in jax.random.split(jax.random.split(key, 3)[2], 3):
         key_sample, key_update = jax.random.split(key_both)
-        window = trainer.replay.sample(key_sample, rows, CONFIG.batch)
-        learner_state, _ = jax.jit(trainer.learner.update)(key_update, learner_state, window)
+        learner_state, _ = update(key_update, learner_state, sample(key_sample, rows, CONFIG.batch))
     for ours, theirs in zip(*map(jax.tree.leaves, (after.learner.params, learner_state.params)), strict=True):
-        np.testing.assert_allclose(ours[0], theirs, atol=1e-6)
+        np.testing.assert_allclose(np.asarray(ours)[0], theirs, atol=1e-6)

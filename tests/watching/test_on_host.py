@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from stream_worlds import CountingEnv, hosted_counting, read_count
@@ -52,7 +51,7 @@ def test_the_environment_stepped_by_hand_with_the_agents_own_actions_shows_the_s
         np.testing.assert_array_equal(episodes.task[e, :T], task)
         np.testing.assert_array_equal(episodes.events[e, 1 : T + 1, -2:], happened)
         lit = (episodes.seen[e, : T + 1, 0].max(axis=-1) > 60).astype(np.uint8)  # a bit that is 0 is nearly black
-        np.testing.assert_array_equal(read_count(lit[:, None, None]), read_count(jnp.stack(frames)))
+        np.testing.assert_array_equal(read_count(lit[:, None, None]), read_count(np.stack(frames)))
         np.testing.assert_array_equal(episodes.drawn[e, : T + 1, 0, 0, 0], range(T + 1))
     assert len(set(lengths)) > 1
     assert episodes.lengths.tolist() == lengths
@@ -64,8 +63,13 @@ def test_what_is_recorded_is_paid_as_the_window_of_its_frames(agent, episodes):
     env, T = CountingEnv(), int(episodes.lengths[e])
     o_t = [env.reset(seed=seed_of(jax.random.split(KEYS[e], 3)[0]))[0]]
     o_t += [env.step(int(a))[0] for a in episodes.a[e, :T]]
-    window = Window.whole(jnp.stack(o_t), jnp.asarray(episodes.a[e, :T], jnp.int32), agent.params.model.core.size)
-    _, paid = agent.networks.pay(agent.reward, window)
+
+    @jax.jit
+    def pay(networks, o_t, a_t):
+        window = Window.whole(o_t, a_t, agent.params.model.core.size)
+        return networks.pay(agent.reward, window)[1]
+
+    paid = jax.device_get(pay(agent.networks, np.stack(o_t), episodes.a[e, :T].astype(np.int32)))
     assert int(paid.is_known.sum()) > 2
     known = np.flatnonzero(paid.is_known)
     np.testing.assert_allclose(episodes.reward[e, known], paid.r_t[known], atol=1e-5)

@@ -41,11 +41,14 @@ def looped(agent, recorded):
 
 
 def test_an_episode_is_the_one_that_training_would_play_with_the_same_key(agent, recorded):
+    @jax.jit
+    def play(key):
+        episode = FAST.play(agent.world, agent.joined(agent.networks.agent), key, jnp.float32(0))
+        return episode, agent.world.frame.unpack(episode.o_t)
+
     for i in range(2):
-        episode = jax.jit(lambda key: FAST.play(agent.world, agent.joined(agent.networks.agent), key, jnp.float32(0)))(
-            episode_key(0, i)
-        )
-        np.testing.assert_array_equal(recorded.o[i], agent.world.frame.unpack(episode.o_t))
+        episode, o_t = play(episode_key(0, i))
+        np.testing.assert_array_equal(recorded.o[i], o_t)
         np.testing.assert_array_equal(recorded.a[i], [*episode.a_t.tolist(), -1])
         rows, cols = np.divmod(np.asarray(episode.cells), agent.world.map_shape[1])
         np.testing.assert_array_equal(recorded.objects[i], np.stack([rows, cols], axis=-1))
@@ -131,8 +134,8 @@ def test_an_agent_that_learned_no_policy_walks_as_it_did_in_training(shipped):
 def test_the_exact_belief_is_the_filters_along_the_episode(shipped, recorded):
     """-ln of it at the true cell is the oracle's own discovery loss, and it never rules the truth out."""
     episode = recorded.o[0], recorded.a[0, :-1].astype(int), recorded.objects[0].astype(int)
-    o_t, a_t, objects = map(jnp.asarray, episode)
-    floor = knowledge(make_filter(shipped.world), a_t, o_t, objects).discovery_loss
+    filter_ = make_filter(shipped.world)
+    floor = jax.jit(lambda o_t, a_t, objects: knowledge(filter_, a_t, o_t, objects).discovery_loss)(*episode)
     t, n = np.ogrid[:401, :2]
     p = recorded.exact[0][t, n, recorded.objects[0, ..., 0], recorded.objects[0, ..., 1]].astype(float)
     np.testing.assert_allclose(-np.log(p), floor, atol=2e-3)

@@ -40,6 +40,7 @@ def episodes(agent):
     return record(agent, KEYS)
 
 
+@jax.jit
 def first_frame(key) -> jax.Array:
     return WORLD.observe(WORLD.reset(jax.random.split(key, 3)[0]))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,17 +18,17 @@ from ndigo.worlds import ACTIONS, GridState, World
 STAY = ACTIONS.index("stay")
 
 
+@cache
+def drawn(world: World, which: int) -> Any:
+    """The cell of object `which` one step later, for each key: compiled once for all states."""
+    truth = world.truth
+    assert truth is not None
+    return jax.jit(jax.vmap(lambda key, state, a_t: truth(world.step(key, state, a_t)).objects[which], (0, None, None)))
+
+
 def next_cells(world: World, state: GridState, a_t: int, num_samples: int, which: int = 0) -> Counter[Cell]:
     """Where object `which` is one real, randomly drawn step later."""
-    assert world.truth is not None
-    truth = world.truth
-
-    @jax.jit
-    @jax.vmap
-    def sample(key):
-        return truth(world.step(key, state, a_t)).objects[which]
-
-    cells = sample(jax.random.split(jax.random.key(7), num_samples))
+    cells = drawn(world, which)(jax.random.split(jax.random.key(7), num_samples), state, a_t)
     return Counter((int(r), int(c)) for r, c in np.asarray(cells))
 
 
