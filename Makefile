@@ -10,12 +10,13 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 # How long `make discover` trains.
 MINUTES ?= 5
 
-.PHONY: help view discover test pytest faults peers docs lint lock clean
+.PHONY: help view discover test pytest slow faults peers docs lint lock clean
 
 help:
 	@echo 'make view       watch our agents on a page of your browser: NDIGO beside prediction error'
 	@echo 'make discover   train an agent in Experiment 1 for MINUTES=5, and compare it with Random and the paper'
 	@echo 'make test       linters, types and tests'
+	@echo 'make slow       the tests that take longest: whole trainings, walks through every command'
 	@echo 'make faults     kills, flipped bits and fuzzers in full, with their figures (docs/reliability.md)'
 	@echo 'make peers      the tests that need heavy packages of other people, in an environment of their own'
 	@echo 'make docs       build the site into docs/_build; a warning is an error'
@@ -33,7 +34,10 @@ test: .venv/ready
 	@$(MAKE) --no-print-directory --jobs 2 lint pytest
 
 pytest: .venv/ready
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow'
+
+slow: .venv/ready
+	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
 faults: .venv/ready
 	NDIGO_FAULTS=all $(BIN)/pytest tests/faults --timeout 3600

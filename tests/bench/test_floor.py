@@ -80,6 +80,7 @@ def test_an_agent_that_acts_at_random_has_no_network_to_train():
     assert walker < ndigo
 
 
+@pytest.mark.slow
 def test_every_part_is_timed_and_rates_follow_from_the_times():
     settings = {k: v for k, v in TINY.items() if k != "preset"}
     tiny = preset(TINY["preset"], **settings)

@@ -35,6 +35,7 @@ def test_the_best_use_is_the_fastest_count_and_the_fewest_seeds_within_a_twentie
     assert sharding.best_use([]) is None
 
 
+@pytest.mark.slow
 def test_a_mesh_of_one_device_adds_no_work_and_is_timed_in_turns(sharding, monkeypatch):
     monkeypatch.setattr(sharding, "WORLD", world)
     monkeypatch.setattr(sharding, "REWARD", make_reward("ndigo-1"))

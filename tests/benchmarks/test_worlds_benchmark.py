@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
+@pytest.mark.slow
 def test_quick_benchmark_prints_a_table_and_writes_its_figures(tmp_path):
     figures = tmp_path / "worlds.json"
     command = [

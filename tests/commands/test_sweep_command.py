@@ -17,6 +17,7 @@ from ndigo.scale.sweep import read_sweep
 TRUST = ["--trust", "custom_world"]
 
 
+@pytest.mark.slow
 def test_rows_are_trained_one_that_fails_is_told_and_the_others_go_on(finished, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # The second row's window is longer than the world's episodes, which only its job finds out.
@@ -43,6 +44,7 @@ def test_rows_are_trained_one_that_fails_is_told_and_the_others_go_on(finished, 
     assert out.endswith("2 rows: 1 done, 1 failed")
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_the_rows_that_run_and_begins_no_other(tmp_path):
     file = write_sweep(tmp_path / "sweep.toml", "[grid]\nseed = [0, 1]\n", learner_steps=1_000_000)
     process = start("sweep", str(file), "--out", str(tmp_path / "rows"), *TRUST)

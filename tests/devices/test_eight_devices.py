@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from many_devices import run_on_devices
 
 
+@pytest.mark.slow
 def test_a_seed_alone_on_its_device_is_trained_to_the_bit_as_alone_and_without_a_message():
     found = run_on_devices("on_eight_devices.py", 8)
     assert found["devices"] == list(range(8))

@@ -52,6 +52,7 @@ def test_ppo_in_one_jit_is_led_by_curiosity_to_the_object_and_not_to_the_noise()
     assert nats[-20:].mean() > 0.1
 
 
+@pytest.mark.slow
 def test_a_belief_remembers_behind_which_door_the_light_was():
     """A frame that shows no light leaves two doors: it is right in two of three cases, at best."""
     right = belief_as_representation.main()

@@ -92,6 +92,7 @@ def test_losses_rewards_and_gradients_are_the_librarys(world):
         assert np.linalg.norm(one_ - two) <= 1e-4 * np.linalg.norm(two) + 1e-7
 
 
+@pytest.mark.slow
 def test_it_learns_to_go_to_the_object_and_not_to_the_noise():
     """The object's three bits are worth ln 8 nats once; noise of as many bits pays nothing.
 

@@ -39,6 +39,7 @@ def said(capsys, *words: str) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_every_command_takes_it(annex, monkeypatch, capsys):
     """But `play` and `view`, which stay until they are told to end, and `bench`, which times any world."""
     assert "flicker" in said(capsys, "worlds")

@@ -210,6 +210,7 @@ learner.q_loss = q_loss
 """
 
 
+@pytest.mark.slow
 def test_a_second_command_trains_without_tracing_and_has_the_numbers_of_one_that_traced(finished, tmp_path):
     where = KEPT_IN.format(folder=str(tmp_path / "cache"))
     words = ["train", "doors", *FLAGS, "--reward", "ndigo-1"]

@@ -77,6 +77,7 @@ def test_a_row_that_another_process_trains_is_refused_and_what_that_one_noted_st
     assert read_note(row.path) == before
 
 
+@pytest.mark.slow
 def test_a_row_of_a_pack_that_diverges_fails_alone_and_a_retry_finishes_the_others(tmp_path, monkeypatch):
     file = write_sweep(tmp_path / "sweep.toml", "[grid]\nmodel_rate = [1e-3, 2e-3, 3e-3]\n")
     rows = read_sweep(file, tmp_path / "rows").rows

@@ -51,6 +51,7 @@ def test_rows_come_in_the_order_in_which_they_are_asked_for_and_can_be_shortened
     assert steps == {f"multiroom-{r}": 160 if r == "random" else 2_400 for r in study.REWARDS}  # one round learns none
 
 
+@pytest.mark.slow
 def test_a_row_is_stopped_by_its_minutes_resumed_and_kept_once(study, tmp_path, capsys):
     small = {**TINY, "round_steps": 12, "num_filters": 2}
     row = study.Row("corridor-ndigo-1", corridor_to_goal, "ndigo-1", small)

@@ -76,6 +76,7 @@ def test_coin_flip_pays_ndigo_nothing(coin_rewards):
     assert coin_rewards["ndigo-1"].mean() == pytest.approx(0, abs=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("name", "visits", "reward"), [("pe", [7, 0], np.log(8)), ("ndigo-1", [0, 7], np.log(8) / 8)])
 def test_prediction_error_goes_to_the_noise_and_ndigo_to_the_object(name, visits, reward):
@@ -92,6 +93,7 @@ def test_prediction_error_goes_to_the_noise_and_ndigo_to_the_object(name, visits
     np.testing.assert_allclose(numbers.reward.mean(axis=1), reward, rtol=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_only_an_agent_with_a_memory_repeats_what_it_saw_two_steps_ago(monkeypatch):
     """All answers right with the recurrent state (after two thirds of these updates), at most half without."""
