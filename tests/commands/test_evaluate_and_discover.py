@@ -155,6 +155,22 @@ def test_what_no_episode_saw_has_no_first_visit():
     )
 
 
+def test_of_several_objects_each_is_told_by_its_name():
+    """No mean says that a lamp that nobody saw was seen in half of the episodes, at step 30 of 60."""
+    lamp, tv = Estimate(60, 60, 60), Estimate(0.4, 0, 1)
+    values = {"first_visit": {"lamp": lamp, "tv": tv}, "visits": {"lamp": Estimate(0, 0, 0), "tv": Estimate(9, 8, 10)}}
+    values |= {"frequency": {"lamp": Estimate(0, 0, 0), "tv": Estimate(100, 100, 100)}}
+    told = conclusion(Line("pe", "pe", values), None)
+    assert told == "pe: lamp seen in no episode; tv seen in 100% of episodes, first at step 0."
+    walker = Line("", "", {m: {n: Estimate(x, x, x) for n in ("upper", "lower")} for m, x in FIRST_AND_SHARE.items()})
+    told = closing(walker, walker, find_experiment("exp3"), 5.0)
+    assert "upper seen in 31% of episodes, first at step 320; lower seen in 31%" in told
+    assert "(random walker: 31%, step 320; 31%, step 320)" in told
+
+
+FIRST_AND_SHARE = {"first_visit": 320, "frequency": 31, "discovery_loss": 3.0}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

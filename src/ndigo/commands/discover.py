@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +19,7 @@ from ndigo.config import check_minutes, preset
 from ndigo.evaluation.random_walk import random_walk
 from ndigo.evaluation.visits import visits
 from ndigo.paper.comparisons import prior
-from ndigo.paper.conclusion import conclusion, mean_over
+from ndigo.paper.conclusion import conclusion, mean_over, seen_in_words
 from ndigo.paper.experiments import Experiment, find_experiment
 from ndigo.paper.tables import compared_with_paper
 from ndigo.report.curves import draw_curves
@@ -102,7 +103,7 @@ def shipped_agent(folder: Path, experiment: Experiment, reward: str) -> Path | N
 
 
 def closing(mine: Line, walker: Line, experiment: Experiment, minutes: float) -> str:
-    """What was learned and how it compares, in plain words: means over the objects that the experiment is about.
+    """What was learned and how it compares, in plain words.
 
     It has learned to find them where even the late end of its interval is before the early end of the walker's.
     """
@@ -112,16 +113,20 @@ def closing(mine: Line, walker: Line, experiment: Experiment, minutes: float) ->
 
     has_learned = mean(mine, "first_visit", "high") < mean(walker, "first_visit", "low")
     level = "" if (room := prior(experiment.name)) is None else f"{room:.2f} knows the room and "
-    what = " and ".join(experiment.discovers) if len(experiment.discovers) < 3 else "the objects"
-    share = mean(mine, "frequency")
-    seen = f"seen in {share:.0f}% of episodes, first at step {mean(mine, 'first_visit'):.0f}"
+    names = experiment.discovers
+    what = " and ".join(names) if len(names) < 3 else "the objects"
     return (
         f"In {minutes:g} min it {'learned' if has_learned else 'did not yet learn'} to find {what}: "
-        f"{seen if share else 'seen in no episode'} "
-        f"(random walker: {mean(walker, 'frequency'):.0f}%, step {mean(walker, 'first_visit'):.0f}).\n"
+        f"{seen_in_words(mine, names)} (random walker: {_walked(walker, names)}).\n"
         f"It knows the place to {mean(mine, 'discovery_loss'):.2f} nats, where {level}0 the cell. "
         "A located object pays nothing, so its visits say little."
     )
+
+
+def _walked(walker: Line, names: Sequence[str]) -> str:
+    """`31%, step 320`; of several objects, one after the other."""
+    shares, firsts = walker.values["frequency"], walker.values["first_visit"]
+    return "; ".join(f"{shares[name].mean:.0f}%, step {firsts[name].mean:.0f}" for name in names)
 
 
 def walker_line(args: Arguments) -> Line:

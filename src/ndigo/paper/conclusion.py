@@ -28,32 +28,48 @@ def mean_over(line: Line, metric: str, names: Sequence[str], end: str = "mean") 
     return float(np.mean([getattr(line.values[metric][name], end) for name in names]))
 
 
-def conclusion(line: Line, experiment: Experiment | None, who: str | None = None) -> str:
-    """Whether the agent discovers what its experiment is about, and by which numbers (means over those objects).
+def seen_in_words(line: Line, names: Sequence[str]) -> str:
+    """`seen in 50% of episodes, first at step 51`; of several objects, each by its name.
 
-    Discovered is an object whose loss is under half of that of knowing its room and no more. A world of one's own has
-    no such level: its numbers stand alone.
+    No means over objects: one that is never seen counts as first seen when the episode ends.
+    """
+    shares = [line.values["frequency"][name].mean for name in names]
+    firsts = [line.values["first_visit"][name].mean for name in names]
+    told = [
+        f"seen in {share:.0f}% of episodes, first at step {first:.0f}" if share else "seen in no episode"
+        for share, first in zip(shares, firsts, strict=True)
+    ]
+    return told[0] if len(names) == 1 else "; ".join(f"{name} {text}" for name, text in zip(names, told, strict=True))
+
+
+def conclusion(line: Line, experiment: Experiment | None, who: str | None = None) -> str:
+    """Whether the agent discovers what its experiment is about, and by which numbers.
+
+    Discovered are objects whose loss, on average, is under half of that of knowing their room and no more. A world of
+    one's own has no such level: its numbers stand alone.
     """
     who = who or line.label
     losses = line.values.get("discovery_loss", {})
     names = list(losses or line.values["visits"]) if experiment is None else list(experiment.discovers)
     if not names:
         return f"{who}: its world names nothing that could be seen."
-    what = " and ".join(names) if len(names) < 3 else f"the {len(names)} objects"
-    share = mean_over(line, "frequency", names)
-    seen = f"seen in {share:.0f}% of episodes, first at step {mean_over(line, 'first_visit', names):.0f}"
-    if share == 0:  # whose first visit is reckoned as the episode's length
-        seen = "seen in no episode"
+    seen = seen_in_words(line, names)
     if not losses:
-        return f"{who}: {what} {seen}."
-    known = f"known to {mean_over(line, 'discovery_loss', names):.2f} nats"
+        return f"{who}: {_named(names, seen)}."
+    known = f"known to {mean_over(line, 'discovery_loss', names):.2f} nats{' on average' if len(names) > 1 else ''}"
     if experiment is None or (level := prior(experiment.name)) is None:
-        return f"{who}: {what} {seen}, and {known}, where 0 is certain."
+        return f"{who}: {_named(names, seen)}, and {known}, where 0 is certain."
+    what = " and ".join(names) if len(names) < 3 else f"the {len(names)} objects"
     is_found = mean_over(line, "discovery_loss", names) < half_of_knowing_the_room(experiment.name)
     return (
         f"{who} {'discovers' if is_found else 'does not discover'} {what}: {seen}, and {known}, where "
         f"{level:.2f} knows the room and 0 the cell."
     )
+
+
+def _named(names: Sequence[str], seen: str) -> str:
+    """What was seen with its name, which several have already."""
+    return f"{names[0]} {seen}" if len(names) == 1 else seen
 
 
 def verdicts_in_words(judged: Sequence[JudgedClaim]) -> str:
