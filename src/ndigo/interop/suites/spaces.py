@@ -28,14 +28,15 @@ BINS, SYMLOG_BINS = 32, 64
 Read = Callable[[Any], Any]
 
 
-def minigrid_tiles(num_colours: int) -> list[tuple[int, int, int]]:
+def minigrid_tiles(num_colours: int, num_states: int = 3) -> list[tuple[int, int, int]]:
     """What a cell of MiniGrid can show, of the hundreds of combinations of its layers.
 
     An output for each of all of them would be four fifths of the model's, and of its memory, for nothing.
     """
     plain = [(0, 0, 0), (1, 0, 0), (2, 5, 0), (8, 1, 0), (9, 0, 0)]  # unseen, empty, wall, goal, lava
     coloured = [(kind, colour, 0) for kind in (3, 5, 6, 7) for colour in range(num_colours)]  # floor, key, ball, box
-    doors = [(4, colour, state) for colour, state in product(range(num_colours), range(3))]  # open, closed, locked
+    # Open, closed, locked.
+    doors = [(4, colour, state) for colour, state in product(range(num_colours), range(num_states))]
     return plain + coloured + doors + [(10, 0, direction) for direction in range(4)]  # itself, in a view of all
 
 
