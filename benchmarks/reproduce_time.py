@@ -8,10 +8,11 @@ A row is `start` seconds of a process that starts, traces and compiles, then `tr
     rows are independent: each has a process, and what one does costs no other GPU's rows time
     a GPU trains one row at a time, or two, each of which then takes `slowdown` times as long while both train
     rows begin in the sweep's order as places become free; longest first is shown beside it
-    a row that is not among the shipped ones trains as the mean of its experiment's, else as the mean of all
+    a row that is not among these trains as the mean of its experiment's, else as the mean of all
     final evaluations follow, one after the other in one process, as `ndigo reproduce --all` does after a sweep
 
-The shipped rows were made two at a time on one GPU, so theirs is the pace of two. `slowdown` is the pace of such a row
+The shipped rows were made two at a time on one GPU, so theirs is the pace of two; some had more beside them, and their
+clocks do not count (`crowded` in the file). `slowdown` is the pace of such a row
 over that of the same row alone, which is measured. The check predicts the wall time of two rows that were measured side
 by side; nothing of that measurement is used in it.
 """
@@ -62,6 +63,7 @@ class Measured:
 
     alone: Timed
     beside: tuple[Timed, Timed]
+    crowded: tuple[str, ...] = ()  # shipped rows that were made with more than one other beside them
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,8 @@ class Model:
 
     def __init__(self, shipped: dict[Row, RowFolder], measured: Measured):
         self.start = measured.alone.start
-        self._shared = {row.name: pace([(x["step"], x["seconds"]) for x in f.metrics]) for row, f in shipped.items()}
+        timed = {row.name: folder.metrics for row, folder in shipped.items() if row.name not in measured.crowded}
+        self._shared = {name: pace([(x["step"], x["seconds"]) for x in lines]) for name, lines in timed.items()}
         if measured.alone.row not in self._shared:
             known = ", ".join(self._shared) or "none"
             raise NdigoError(f"{measured.alone.row} was timed alone and is no shipped row; these are: {known}")
@@ -151,13 +154,14 @@ def read_measured(file: Path) -> Measured:
         table = json.loads(file.read_text())
         runs = [_timed(run) for run in (*table["alone"], *table["beside"])]
         alone, first, second = runs
+        crowded = tuple(map(str, table.get("crowded", ())))
     except OSError as error:
         raise NdigoError(f"{file}: {error.strerror}; the subcommand note writes it") from None
     except (ValueError, KeyError, TypeError) as error:
         raise NdigoError(
             f"{file} must hold one run under alone and two under beside, as note writes ({error})"
         ) from None
-    return Measured(alone, (first, second))
+    return Measured(alone, (first, second), crowded)
 
 
 def _timed(run: dict[str, Any]) -> Timed:
@@ -198,6 +202,7 @@ def main() -> None:
     parser.add_argument("what", nargs="?", choices=("model", "note"), default="model")
     parser.add_argument("--alone", metavar="RUN=WALL", help="of `note`: a run's folder, and its process' seconds")
     parser.add_argument("--beside", metavar="RUN=WALL", nargs=2, help="of `note`: the same of two at once")
+    parser.add_argument("--crowded", metavar="ROW", nargs="*", default=[], help="of `note`: rows with more beside them")
     parser.add_argument("--device", default="NVIDIA H200", help="of `note`: what they ran on")
     parser.add_argument("--measured", type=Path, default=RESULTS / "bench" / "rows-h200.json")
     parser.add_argument("--rows", type=Path, default=RESULTS / "rows", help="the shipped rows")
@@ -207,6 +212,7 @@ def main() -> None:
         if not args.alone or not args.beside:
             parser.error("note needs --alone and --beside")
         found = {"device": args.device, "alone": [note(args.alone)], "beside": [note(word) for word in args.beside]}
+        found["crowded"] = args.crowded
     else:
         measured = read_measured(args.measured)
         found = tell(Model(find_rows(args.rows), measured), measured)

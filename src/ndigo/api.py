@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,8 @@ def train(
     Seeds are dealt out to all devices; `mesh="seeds=4,data=2"` says how (docs/scale.md).
     """
     check_minutes(minutes)
-    run = create_run(world, reward, preset=preset, out=out, logs=logs, mesh=mesh, **changes)
+    say = (lambda text: None) if quiet else print
+    run = create_run(world, reward, preset=preset, out=out, logs=logs, mesh=mesh, say=say, **changes)
     return resume(run.path, world=run.world, reward=run.reward, minutes=minutes, logs=logs, mesh=mesh, quiet=quiet)
 
 
@@ -141,11 +142,13 @@ def create_run(
     logs: Sequence[str] = (),
     mesh: str | None = None,
     is_beside: bool = False,
+    say: Callable[[str], None] = lambda text: None,
     **changes: Any,
 ) -> Run:
     """A run on disk that has not begun; what cannot be trained is an error here, and leaves no folder.
 
-    `is_beside`: it will train beside others, and the mesh is theirs together (`resume_beside`).
+    `is_beside`: it will train beside others, and the mesh is theirs together (`resume_beside`). `say` is told what is
+    not as the settings have it.
     """
     refuse_missing_logs(logs)
     if isinstance(world, World) and world.host is not None and world.host.num_envs is not None:
@@ -153,12 +156,33 @@ def create_run(
     if reward is not None:
         changes = {"reward": name_of(reward)} | changes
     config = config_of_preset(preset or default_preset(), world=name_of(world), **changes)
-    run = Run(Path(out) if out else default_path(config), config, as_world(world), as_reward(reward or config.reward))
+    records = as_world(world), as_reward(reward or config.reward)
+    config, told = settled(config, *records, is_window_given="window" in changes)
+    run = Run(Path(out) if out else default_path(config), config, *records)
     check_records(run.config, run.world, run.reward)
     chosen = None if is_beside else mesh_of(run, mesh)
     refuse_unshared(chosen, run.config, run.world, run.reward)
     new_run(run.path, run.config, run.world, run.reward, chosen)
+    for line in told:
+        say(line)
     return run
+
+
+def settled(
+    config: Config, world: World, reward: IntrinsicReward, *, is_window_given: bool
+) -> tuple[Config, tuple[str, ...]]:
+    """The settings as this world and reward train by them, and a line for each number that is another.
+
+    A preset's window is cut to an episode's length; one that somebody gave and that is too long is refused later.
+    """
+    told = []
+    has_one_length = world.host is None and world.ends is None
+    if has_one_length and not is_window_given and config.window > world.num_steps > 0:
+        told.append(f"window {config.window} is cut to {world.num_steps}, the steps of an episode of {world.name}")
+        config = dataclasses.replace(config, window=world.num_steps)
+    if reward.num_ahead > config.num_ahead and not reward.trains_belief:
+        told.append(f"num_ahead {config.num_ahead} is raised to {reward.num_ahead}, which {reward.name} needs")
+    return config, tuple(told)
 
 
 def mesh_of(run: Run, text: str | None, num_runs: int = 1) -> Mesh | None:

@@ -37,6 +37,7 @@ TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "str": ((str,), "text"),
     "bool": ((bool,), "true or false"),
 }
+SETTINGS_LISTED = "ndigo train --help-all"
 MOST_MINUTES = 1_000_000  # two years
 
 
@@ -91,7 +92,7 @@ class Config:
     batch: int = 64
     """Windows in a learner step (ours; paper 256)."""
     window: int = 100
-    """Steps in a window: trace length and replay period (paper)."""
+    """Steps in a window: trace length and replay period (paper); where nobody sets it, an episode's at most."""
     gamma: float = 0.99
     """Discount (paper)."""
     lambda_: float = 0.97
@@ -265,5 +266,5 @@ def preset(name: str, **changes: object) -> Config:
     known = {field.name for field in dataclasses.fields(Config)}
     for field in changes:
         if field not in known:
-            raise unknown_name("setting", field, known)
+            raise unknown_name("setting", field, known, SETTINGS_LISTED)
     return dataclasses.replace(PRESETS[name], **changes)  # type: ignore[arg-type]

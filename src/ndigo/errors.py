@@ -42,15 +42,28 @@ class UserCodeError(NdigoError):
     """A user's own code raised: its error is the cause, and `traceback_of` it the part worth reading."""
 
 
-def unknown_name(what: str, name: object, known: Iterable[str]) -> NdigoError:
+def install(extra: str) -> str:
+    """How to get the packages of an extra, where `ndigo` is installed and in a checkout, where no index may be asked.
+
+    >>> print(install("viewer"))
+    pip install 'ndigo[viewer]', or in a checkout pip install -e '.[viewer]'
+    """
+    return f"pip install 'ndigo[{extra}]', or in a checkout pip install -e '.[{extra}]'"
+
+
+def unknown_name(what: str, name: object, known: Iterable[str], lists: str = "") -> NdigoError:
     """The error for a name that is in no registry: lists the known ones and the nearest.
 
     >>> print(unknown_name("world", "maz", ["maze", "brownian"]))
     unknown world 'maz'; known: brownian, maze (nearest: maze)
 
-    Of more than a screen's worth only the nearest are named.
+    Of more than a screen's worth, or where a command `lists` them, only the nearest are named.
     """
     names = sorted(known)
+    if lists:
+        near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
+        hint = f"nearest: {near[0]}; " if near else ""
+        return NdigoError(f"unknown {what} {str(name)!r}; {hint}{lists} lists all {len(names)}")
     if len(names) > SCREENFUL:
         near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.4)
         some = f"nearest: {', '.join(near)}" if near else f"such as {', '.join(names[:3])}"

@@ -56,15 +56,19 @@ WORLDS: dict[str, Named] = {
     "staying-noise": noisy(ASK),
 }
 SEEDS: dict[str, Any] = {"preset": "gpu", "seeds": 5, "seed": 500}
-# Chunks are short because minutes are counted between them, and a round can take seconds.
-CURIOUS: dict[str, Any] = SEEDS | {"actors": 64, "learner_steps": 8_000}
-CURIOUS |= {"rounds_per_chunk": 10, "chunks_per_evaluation": 5}
+# A frame has thousands of logits, and a step of some worlds thousands of kernels that take as long for many copies as
+# for few. So many actors for few steps; few windows in an update; and no steps ahead that no reward asks for.
+CURIOUS: dict[str, Any] = SEEDS | {"actors": 512, "round_steps": 100, "batch": 16, "num_ahead": 5}
+# Chunks are short because minutes are counted between them. 120 rounds of 51,200 interactions: 6.1 million per seed.
+CURIOUS |= {"updates_per_round": 128, "learner_steps": 120 * 128, "rounds_per_chunk": 10, "chunks_per_evaluation": 4}
 # It learns no policy: what it covers is the same after any number of steps.
-AT_RANDOM: dict[str, Any] = CURIOUS | {"learner_steps": 160}
-# 80 rounds of 32 actors and 400 steps: 1,024,000 interactions per seed.
-MILLION: dict[str, Any] = SEEDS | {"actors": 32, "round_steps": 400, "updates_per_round": 64, "learner_steps": 80 * 64}
-MILLION |= {"rounds_per_chunk": 5, "chunks_per_evaluation": 4}
-BOTH = {"task_weight": 1.0, "curiosity_weight": 0.1}  # of the task's reward, and of NDIGO's nats
+AT_RANDOM: dict[str, Any] = CURIOUS | {"learner_steps": 2 * 128}
+# 80 rounds of 128 actors and 100 steps: 1,024,000 interactions per seed.
+MILLION: dict[str, Any] = SEEDS | {"actors": 128, "round_steps": 100, "batch": 32, "num_ahead": 5}
+MILLION |= {"updates_per_round": 128, "learner_steps": 80 * 128, "rounds_per_chunk": 10, "chunks_per_evaluation": 4}
+# NDIGO pays some 3 nats per step here, and the task 0.015 (`craftax-1m-task`): a thousandth makes them of one size.
+BOTH = {"task_weight": 1.0, "curiosity_weight": 0.001}
+HEAVY = BOTH | {"curiosity_weight": 0.1}  # what was tried first: the agent forgets its task
 # What --toy has in place of the sizes above: two rounds of a network that learns nothing.
 SMALL = {"belief_size": 8, "num_filters": 2, "num_features": 8, "predictor_hidden": 8, "head_hidden": 8, "window": 10}
 SHORT = {"seeds": 2, "actors": 2, "round_steps": 20, "updates_per_round": 2, "learner_steps": 4, "replay_steps": 400}
@@ -86,6 +90,7 @@ ROWS = [
 ] + [
     Row("craftax-1m-task", WORLDS["craftax"], "task", MILLION),
     Row("craftax-1m-task-ndigo-4", WORLDS["craftax"], "ndigo-4", MILLION | BOTH),
+    Row("craftax-1m-task-ndigo-4-heavy", WORLDS["craftax"], "ndigo-4", MILLION | HEAVY),
 ]
 
 
@@ -199,7 +204,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="*", metavar="ROW", help="names, or patterns as 'craftax-*'; all without")
     parser.add_argument("--minutes", type=float, default=10, help="of training, for each row")
-    parser.add_argument("--steps", type=int, default=8_000, help="learner steps of each row, at most")
+    parser.add_argument("--steps", type=int, default=120 * 128, help="learner steps of each row, at most")
     parser.add_argument("--total", type=float, default=24 * 60, help="minutes of the whole command")
     parser.add_argument("--toy", action="store_true", help="a try-out: tiny networks, four updates, two episodes")
     parser.add_argument("--keep", action="store_true", help="keep what the runs have come to, and train nothing")

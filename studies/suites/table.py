@@ -63,24 +63,30 @@ def draw(rows: Sequence[Kept], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     worlds = list(dict.fromkeys(world_of(kept) for kept in rows))
-    figure, axes = plt.subplots(1, len(worlds), squeeze=False, figsize=(2.6 * len(worlds), 2.8))
+    most = max(sum(world_of(kept) == world for kept in rows) for world in worlds)
+    size = 3.2 * len(worlds), 1.0 + 0.3 * most
+    figure, axes = plt.subplots(1, len(worlds), squeeze=False, figsize=size, layout="constrained")
     for axis, world in zip(axes[0], worlds, strict=True):
         of_world = [kept for kept in rows if world_of(kept) == world]
         counts = "events" if of_world[0]["world"].startswith("craftax::") else "coverage"
         for i, kept in enumerate(of_world):
             values, colour = per_seed(kept)[counts], stroke_of(kept["reward"]).colour
-            axis.plot([i] * len(values), values, "o", color=colour, ms=4, alpha=0.6)
-            axis.plot([i - 0.25, i + 0.25], [values.mean()] * 2, color=colour, lw=2)
+            axis.plot(values, [i] * len(values), "o", color=colour, ms=4, alpha=0.6)
+            axis.plot([values.mean()] * 2, [i - 0.3, i + 0.3], color=colour, lw=2)
         what = "achievements" if counts == "events" else "places"
-        axis.set(title=world, ylabel=f"{what} in an episode", ylim=(0, None), xlim=(-0.6, len(of_world) - 0.4))
-        axis.set_xticks(range(len(of_world)), [kept["reward"] for kept in of_world], rotation=60)
-    figure.tight_layout()
+        axis.set(title=world, xlabel=f"{what} per episode", xlim=(0, None), ylim=(len(of_world) - 0.4, -0.6))
+        axis.set_yticks(range(len(of_world)), [label_of(kept) for kept in of_world])
     figure.savefig(path, dpi=120, bbox_inches="tight")
     plt.close(figure)
 
 
+def label_of(kept: Kept) -> str:
+    """What tells the row from others of its world."""
+    return kept["row"].removeprefix(f"{world_of(kept)}-")
+
+
 def world_of(kept: Kept) -> str:
-    """The row's name without its reward; both rows of the yardstick are of one."""
+    """The row's name without its reward; all rows of the yardstick are of one."""
     return "craftax-1m" if kept["row"].startswith("craftax-1m") else kept["row"].removesuffix(f"-{kept['reward']}")
 
 

@@ -77,6 +77,12 @@ def test_a_row_alone_is_as_much_faster_than_its_shipped_one_as_the_one_that_was_
     assert model.pace("exp4-pe") == pytest.approx(0.010)  # the mean of all
 
 
+def test_the_clock_of_a_row_that_had_more_than_one_other_beside_it_does_not_count():
+    crowded = Measured(TIMED.alone, TIMED.beside, crowded=("exp2-icm",))
+    model = time_model.Model(SHIPPED, crowded)
+    assert model.pace("exp2-icm") == pytest.approx(0.010)  # as its experiment's other
+
+
 def test_two_rows_side_by_side_are_predicted_from_what_was_timed_without_them():
     model = time_model.Model(SHIPPED, TIMED)
     # 12.8 s of work and 16: the first is done after 19.2 s, and 3.2 s of the second are left.

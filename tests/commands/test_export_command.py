@@ -13,6 +13,7 @@ from PIL import Image
 
 from ndigo.api import load
 from ndigo.cli import main
+from ndigo.errors import install
 from ndigo.storage.episodes import load_episodes, save_episodes
 from ndigo.watching.film import Film
 from ndigo.watching.panels import world_panel
@@ -92,6 +93,19 @@ def test_bad_input_is_one_line_and_leaves_nothing(words, message, in_folder, cap
     assert list(in_folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("output", ["--html=new/deep/a.html", "--gif=new/deep/a.gif", "--figure=new/deep/a.png"])
+def test_a_missing_folder_is_made_and_one_that_cannot_be_is_refused_before_the_work(output, in_folder, capsys):
+    words = ["export", "../two.npz", output, *(["--until", "2"] if "gif" in output else [])]
+    (in_folder / "new").write_text("a file")
+    assert main(words) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.endswith(f"{in_folder / 'new'} is no folder\n")
+    (in_folder / "new").unlink()
+    assert main(words) == 0
+    assert [path.stem for path in (in_folder / "new" / "deep").iterdir()] == ["a"]
+
+
 def test_an_agent_that_is_not_there_is_one_line(in_folder, capsys):
     assert main(["export", AGENT, "--gif", "a.gif", "--agent", "1"]) == 2
     assert capsys.readouterr().err == "ndigo: --agent 1: must be from 0 to 0\n"
@@ -101,7 +115,7 @@ def test_an_agent_that_is_not_there_is_one_line(in_folder, capsys):
 def test_without_the_videos_package_one_line_says_how_to_get_it(in_folder, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     assert main(["export", "../two.npz", "--video", "a.mp4"]) == 2
-    assert capsys.readouterr().err == "ndigo: a video needs the package imageio-ffmpeg: pip install 'ndigo[video]'\n"
+    assert capsys.readouterr().err == f"ndigo: a video needs the package imageio-ffmpeg: {install('video')}\n"
 
 
 def test_the_readmes_picture_is_what_its_command_records():

@@ -11,6 +11,7 @@ from sweep_files import write_sweep
 from tiny_runs import numbers, start, wait_for_lines
 
 from ndigo.cli import main
+from ndigo.errors import install
 from ndigo.scale.status import look
 from ndigo.scale.sweep import read_sweep
 
@@ -109,7 +110,8 @@ def test_a_file_runs_no_module_that_is_not_trusted(file, capsys):
 def test_an_engine_whose_extra_is_missing_says_how_to_install_it(engine, package, file, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
     assert main(["sweep", "sweep.toml", "--on", engine]) == 2
-    assert capsys.readouterr().err == f"ndigo: --on {engine} needs {package}: pip install 'ndigo[{engine}]'\n"
+    err = capsys.readouterr().err
+    assert err == f"ndigo: --on {engine} needs {package}: {install(engine)}\n"
     assert list(file.parent.iterdir()) == [file]
 
 
@@ -127,4 +129,16 @@ def test_a_dry_run_lists_the_rows_and_trains_nothing(file, capsys):
     out = capsys.readouterr().out
     assert out.startswith("2 rows: 2 waiting, in runs/sweep\n")
     assert "seed-0   waiting" in out
+    assert "steps per s" not in out  # no row has any yet
     assert list(file.parent.iterdir()) == [file]
+
+
+def test_long_names_of_rows_are_whole_in_a_narrow_terminal(file, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    file.write_text(file.read_text() + "model_rate = [0.00123]\nlast_epsilon = [0.00045]\nlast_model_rate = [0.5]\n")
+    assert main(["sweep", "sweep.toml", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 80
+    names = "".join(line.split()[0] for line in out.splitlines()[1:] if line.strip())
+    assert "seed-0-model-rate-0.00123-last-epsilon-0.00045-last-model-rate-0.5" in names

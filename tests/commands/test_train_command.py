@@ -35,7 +35,11 @@ def test_a_run_stopped_by_its_minutes_says_how_to_continue_and_does(finished, tm
     run = tmp_path / "run"
     assert main(["train", WORLD, *FLAGS, "--reward", "ndigo-1", "--out", str(run), "--minutes", "0.00001"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    command = re.fullmatch(r"stopped at step 4 \(its minutes are over\) and saved; continue with ndigo (.*)", last)
+    command = re.fullmatch(
+        r"stopped at step 4 \(its 1e-05 minutes ended within a chunk of 4 steps, which is always finished: .* minutes\)"
+        r" and saved; continue with ndigo (.*)",
+        last,
+    )
     assert command
     assert main(command[1].split()) == 0
     first, *_, last = capsys.readouterr().out.splitlines()
@@ -72,7 +76,7 @@ def test_settings_of_a_run_are_taken_whole(name, finished, capsys):
 @pytest.mark.parametrize(
     ("text", "words", "message"),
     [
-        ("bacth = 3\n", [], "unknown setting in mine.toml: 'bacth'; known: "),
+        ("bacth = 3\n", [], "unknown setting in mine.toml: 'bacth'; nearest: batch; ndigo train --help-all lists"),
         ("batch = 0.5\n", [], "mine.toml: batch 0.5: must be a whole number"),
         ("[grid]\nseed = [0]\n", [], "mine.toml has grid, so it is a sweep: ndigo sweep mine.toml"),
         ("batch = 3\n", [], "name a world to train in (ndigo train exp1), or a run to continue (--resume RUN)"),
@@ -119,6 +123,30 @@ def test_a_dry_run_prints_settings_and_sizes_and_leaves_nothing(tmp_path, monkey
     # 64 hidden units on a belief of 128, and a categorical over 361 cells for each of two objects.
     assert rows["parameters of probe, per seed"] == f"{128 * 64 + 64 + 64 * 722 + 722:,}"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_presets_window_is_cut_to_an_episode_and_one_that_is_given_is_refused(tmp_path, monkeypatch, capsys):
+    """Its episodes have 12 steps, and every preset's window 100."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.toml").write_text(f'world = "{WORLD}"\nwindow = 100\n')
+    assert main(["train", WORLD, "--preset", "cpu", "--dry-run"]) == 0
+    _, line, *table = capsys.readouterr().out.splitlines()
+    assert line.startswith("window 100 is cut to 12, the steps of an episode of ")
+    assert [row.split() for row in table if row.startswith(" window ")] == [["window", "12"]]
+    for words in ([WORLD, "--window", "100"], ["--config", "run.toml", "--trust", WORLD.partition(":")[0]]):
+        assert error([*words, "--preset", "cpu", "--out", "run"], capsys).startswith("window 100: longer than an")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_horizon_that_raises_k_says_so(capsys):
+    words = ["train", "exp1", "--preset=cpu", "--dry-run", "--reward"]
+    assert main([*words, "ndigo-4"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "num_ahead 3 is raised to 5, which ndigo-4 needs"
+    assert main([*words, "ndigo-4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == ["num_ahead 3 is raised to 5, which ndigo-4 needs"]
+    for enough in ("ndigo-2", "icm"):
+        assert main([*words, enough]) == 0
+        assert "raised" not in capsys.readouterr().out
 
 
 def test_without_a_preset_the_first_line_says_which_was_chosen_and_why(capsys):

@@ -103,6 +103,9 @@ def test_a_save_goes_on_bit_for_bit_and_a_damaged_one_is_named(rolled, tmp_path)
         numbers = bonus.learn()
         assert numbers is not None
         assert np.isfinite(numbers.model_loss).all()
+        told = f"Numbers(updates={len(numbers.reward)}, model_loss={numbers.model_loss.mean():.3g}, reward="
+        assert repr(numbers).startswith(told)
+        assert len(repr(numbers)) < 80
     np.testing.assert_array_equal(first.paid, second.paid)  # type: ignore[attr-defined]
     for one, other in zip(leaves(first), leaves(second), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -68,13 +68,17 @@ def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(rows, tmp
     out = capsys.readouterr().out
     assert out.startswith(f"Of the paper's {len(all_claims())} claims 1 holds and {len(all_claims()) - 1} lack rows.")
     assert re.search(r"^  Experiment 3: .*: 1 holds, \d+ lack rows$", out, re.MULTILINE)
-    assert "No row yet, and so no table: Experiment 2: Search three rooms; Experiment 4: Structured noise." in out
+    assert re.search(
+        r"35 rows are missing .*:\n  exp1: .*\n  exp2: all 7\n  exp3: .*\n  exp4: all 8\n  exp5: .*ndigo-2", out
+    )
     assert re.search(r"^ndigo-4 +111 +111 +22.0 +22.0 +4.00", out, re.MULTILINE)
     assert re.search(r"^paper +300.4±22.2 +1.4±1.2 +40.8±9.7 +330.7±47.4", out, re.MULTILINE)
-    assert out.count("rows missing: ") == len(all_claims()) - 1  # one needs no other row
+    assert "rows missing" not in out  # but counted
+    assert f"the {len(all_claims()) - 1} claims that lack rows: ndigo report --paper --full" in out
     assert "3 of 38 rows are made by the recipe" in out
     assert "…" not in out
-    tables = out[out.index("Experiment 1: Ignore the noise, find the object (paper") : out.index("No row yet")]
+    tables = out[out.index("Experiment 1: Ignore the noise, find the object (paper") : out.index("35 rows")]
+    assert "missing" not in tables
     assert max(map(len, tables.split("\n"))) <= 80
     assert '20. holds: "still it can track the dynamics' in out
     names = ["exp1-discovery-loss", "exp3-discovery-loss", "exp3-tracking", "exp5-discovery-loss", "scores"]
@@ -89,6 +93,17 @@ def test_it_prints_tables_claims_and_pictures_and_says_what_is_missing(rows, tmp
     assert len(printed["claims"]) == len(all_claims())
     blue = abs(imread(tmp_path / "exp1-discovery-loss.png")[..., :3] * 255 - (0x00, 0x72, 0xB2)).max(axis=-1) <= 2
     assert blue.sum() > 200  # ndigo-4's line
+
+
+def test_in_full_it_prints_every_claim_and_the_papers_numbers_of_missing_rows(rows, tmp_path, capsys):
+    words = ["report", "--paper", "--rows", str(rows), "--out", str(tmp_path), "--formats", "png"]
+    assert main(words) == 0
+    short = capsys.readouterr().out
+    assert main([*words, "--full"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("rows missing: ") == len(all_claims()) - 1  # one needs no other row
+    assert re.search(r"^pg +missing.*\npaper +27.3±22.0", out, re.MULTILINE)
+    assert len(short.splitlines()) < len(out.splitlines()) / 2
 
 
 def test_tracking_weighs_steps_and_leaves_out_what_few_seeds_reached():
@@ -158,6 +173,7 @@ def test_documents_have_their_blocks_written_and_the_rest_left_alone(rows, tmp_p
     [
         (["report", "--paper", "runs/first"], "--paper reports on rows, not on runs"),
         (["report", "--docs", "a.md", "runs/first"], "--docs writes what --paper finds"),
+        (["report", "--full", "runs/first"], "--full prints what --paper finds"),
         (["report", "--paper", "--html", "page.txt"], "--html page.txt: the name must end in .html"),
         (["report", "--paper", "--docs", "plain.md"], "plain.md has no block to write"),
         (["report", "--paper", "--docs", "wrong.md"], "unknown block in wrong.md 'claim'"),

@@ -323,6 +323,15 @@ def test_settings_that_cannot_be_trained_leave_no_folder(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_without_a_window_of_ones_own_it_is_an_episode_at_most(tmp_path):
+    told = []
+    changes = {name: value for name, value in TINY.items() if name != "window"}
+    run = ndigo.api.create_run(WORLD, "ndigo-1", out=tmp_path / "run", say=told.append, **changes)
+    assert run.config.window == 12
+    assert ndigo.api.open_run(run.path, trust=TRUST).config.window == 12
+    assert [line.partition(",")[0] for line in told] == ["window 100 is cut to 12"]
+
+
 def test_minutes_end_a_run_with_an_evaluation_and_it_can_go_on(finished, tmp_path):
     run = train_tiny(tmp_path / "run", minutes=1e-6)
     assert run.outcome == ndigo.api.Outcome(step=CHUNK, why="time")

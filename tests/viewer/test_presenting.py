@@ -75,6 +75,18 @@ def test_an_error_moves_nothing_on_the_page(watch, live):
     assert "Click a cell" in page.text(".hint")
 
 
+@pytest.mark.parametrize("width", [800, 1400, 1920])
+def test_a_hint_moves_and_covers_nothing(watch, live, width):
+    page = watch(live, viewport={"width": width, "height": 900}).ready()
+    before = page.page.locator(".transport").bounding_box()
+    for keys in (["d"], ["ArrowLeft", "Enter"], ["w"]):
+        page.press(*keys)
+        page.wait_for("a hint", lambda: page.text(".hint"))
+        assert page.page.locator(".transport").bounding_box() == before
+        tall, shown = page.page.eval_on_selector(".hint", "hint => [hint.scrollHeight, hint.clientHeight]")
+        assert tall <= shown + 1  # and is not cut
+
+
 @pytest.mark.parametrize("width", [400, 800, 1400])
 def test_a_caption_that_comes_and_goes_moves_nothing_and_is_never_cut(watch, live, recorded, width):
     page = watch(live, viewport={"width": width, "height": 1000}).ready()
@@ -93,8 +105,8 @@ def test_the_first_sight_of_an_object_is_a_moment_to_jump_to_with_what_it_paid(w
     page = watch(live).ready()
     t = in_view(recorded)[0]
     page.step_to(t + 15)
-    nats = recorded.reward_c[0, t - 1 : t + 10, 1].max()
-    label = f"step {t}: found fixed, +{nats:.1f} nats"
+    nats = recorded.reward_c[0, t - 1 : t + 9, 1].sum()
+    label = f"step {t}: found fixed, +{nats:.1f} nats in 10 steps"
     assert page.text(".caption") == label
     page.press("Home", ".")
     page.reach(t)

@@ -298,4 +298,6 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "ndigo.viewer.server")
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     assert main(["view", "agent.safetensors"]) == 2
-    assert capsys.readouterr().err.endswith("pip install ndigo[viewer]\n")
+    assert capsys.readouterr().err.endswith(
+        "pip install 'ndigo[viewer]', or in a checkout pip install -e '.[viewer]'\n"
+    )

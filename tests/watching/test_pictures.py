@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import subprocess
+from itertools import combinations
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 from PIL import Image, ImageDraw
 
 from ndigo.errors import NdigoError
@@ -15,7 +18,7 @@ from ndigo.types import Truth
 from ndigo.watching.film import Film, title_of
 from ndigo.watching.movies import find_ffmpeg, write_gif, write_video
 from ndigo.watching.panels import belief_panel, heat_scale, marked, view_panel, world_panel
-from ndigo.watching.snapshots import CELL_PIXELS, DPI, GAP, LEFT, chosen_steps, write_snapshots
+from ndigo.watching.snapshots import CELL_PIXELS, DPI, GAP, LEFT, chosen_steps, draw_snapshots, write_snapshots
 from ndigo.watching.strips import FINE, MOST_NATS, loss_strip, reward_strip
 from ndigo.worlds.render import AGENT, FLOOR, render_rgb
 
@@ -227,6 +230,21 @@ def test_a_figure_holds_the_panels_of_its_steps_pixel_by_pixel(recorded, tmp_pat
         assert len(rows) == 1
         below = rows[0] + side + round(GAP * DPI)
         np.testing.assert_array_equal(column[below : below + side], belief_panel(recorded, 0, t, [0, 1], CELL_PIXELS))
+
+
+def test_no_words_of_a_figure_lie_on_others_or_leave_it(recorded):
+    things = [thing | {"name": f"the {thing['name']} thing of this world"} for thing in recorded.meta["objects"]]
+    renamed = dataclasses.replace(recorded, meta=recorded.meta | {"objects": things})
+    for steps in ([0], [0, 200], [0, 1, 3, 400]):
+        figure = draw_snapshots(renamed, 0, steps)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
+        boxes = {text.get_text(): text.get_window_extent() for text in texts}
+        apart = [(a, b) for a, b in combinations(boxes, 2) if boxes[a].overlaps(boxes[b])]
+        assert apart == []
+        assert min(box.x0 for box in boxes.values()) >= 0
+        assert max(box.x1 for box in boxes.values()) <= figure.bbox.x1
 
 
 def test_a_figure_as_pdf_is_one_page_whose_letters_are_letters(recorded, tmp_path):

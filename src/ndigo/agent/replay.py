@@ -23,9 +23,7 @@ from ndigo.types import Window
 def window_starts(num_steps: int, T: int) -> tuple[int, ...]:
     """The steps of an episode at which its windows start."""
     if num_steps < T:
-        raise NdigoError(
-            f"window {T}: longer than an episode of {num_steps} steps; --window {num_steps} is the longest"
-        )
+        raise NdigoError(f"window {T}: longer than an episode of {num_steps} steps; window {num_steps} is the longest")
     starts = list(range(0, num_steps - T + 1, T))
     return tuple(starts if num_steps % T == 0 else [*starts, num_steps - T])
 

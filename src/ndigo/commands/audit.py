@@ -28,7 +28,7 @@ from ndigo.paper.experiments import EXPERIMENTS, find_experiment
 from ndigo.report.numbers import ends, number
 from ndigo.report.statistics import Estimate
 from ndigo.rewards import IntrinsicReward, make_reward
-from ndigo.storage.run_folder import make_folder
+from ndigo.storage.run_folder import check_output, make_folder
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.terminal.working import working
@@ -68,6 +68,7 @@ def run(args: Arguments) -> None:
     within("--seed", args.seed, 0, 2**32 - 1)
     if args.out is not None:
         check_figure(args.out)
+        check_output(args.out)
     trained = None if args.path in EXPERIMENTS else load(args.path, args.trust)
     world = find_experiment(args.path).world if trained is None else trained.world
     reward = audited_reward(args.reward, trained)

@@ -37,7 +37,7 @@ class Arguments:
     experiment: str = "exp1"
     """Which of the five."""
     minutes: float = 5.0
-    """How long to train."""
+    """How long to train; the chunk in which they pass is finished."""
     preset: str = "cpu"
     """cpu, gpu or paper."""
     episodes: int = 100

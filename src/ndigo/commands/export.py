@@ -12,6 +12,7 @@ from ndigo.api import load_trained
 from ndigo.errors import NdigoError
 from ndigo.report.numbers import how_many
 from ndigo.storage.episodes import Recording, load_episodes, save_episodes, some_episodes
+from ndigo.storage.run_folder import check_output
 from ndigo.terminal.options import Trust, within
 from ndigo.terminal.working import working
 from ndigo.watching.movies import film_of, find_ffmpeg, write_gif, write_video
@@ -104,8 +105,7 @@ def _check(args: Arguments) -> None:
     for path in args.figure:
         check_figure(path)
     for path in outputs:
-        if path.is_dir():
-            raise NdigoError(f"{path} is a folder; an output is a file")
+        check_output(path)
     within("--episode", args.episode, 0, 1_000_000)
     within("--episodes", args.episodes, 1, 1000)
     within("--seed", args.seed, 0, 2**32 - 1)

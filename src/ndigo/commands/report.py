@@ -15,12 +15,19 @@ from rich.console import Console
 from ndigo.api import file_name, load_trained
 from ndigo.errors import NdigoError
 from ndigo.paper.claims import JudgedClaim, judge
-from ndigo.paper.conclusion import by_experiment, claim_text, conclusion, counts_in_words
+from ndigo.paper.conclusion import (
+    by_experiment,
+    claim_line,
+    claim_text,
+    conclusion,
+    counts_in_words,
+    missing_in_words,
+)
 from ndigo.paper.curves import discovery_figure, tracking_figure
 from ndigo.paper.experiments import EXPERIMENTS, experiment_of
 from ndigo.paper.experiments.across import all_claims
 from ndigo.paper.measured import Rows
-from ndigo.paper.plan import load_rows, row_folders
+from ndigo.paper.plan import all_rows, load_rows, row_folders
 from ndigo.paper.rows import is_row
 from ndigo.paper.scores import Scores, as_json, scores, scores_figure
 from ndigo.paper.state import blocks, claims_section, summary, write_docs
@@ -33,7 +40,7 @@ from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
 from ndigo.report.whole import channel_table, whole_conclusion, whole_sheet, whole_table, with_whole
 from ndigo.storage.episodes import Recording
-from ndigo.storage.run_folder import RunFolder, make_folder, write_whole
+from ndigo.storage.run_folder import RunFolder, check_output, make_folder, write_whole
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust
 from ndigo.terminal.working import working
@@ -47,7 +54,9 @@ class Arguments:
     runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN ...")] = ()
     """Folders of runs, finished or not."""
     paper: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Instead of runs: every table, learning curve and claim of the paper, from the rows that are there."""
+    """Instead of runs: the paper's tables, learning curves and claims, from the rows that are there."""
+    full: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """With --paper: print every claim with what decides it, and the paper's numbers of rows that are missing."""
     html: Path | None = None
     """Also all of it as one page that opens from disk, with an episode of each agent to watch."""
     docs: tuple[Path, ...] = ()
@@ -65,17 +74,20 @@ class Arguments:
 
 
 def run(args: Arguments) -> None:
-    if args.html is not None and args.html.suffix.lower() != ".html":
-        raise NdigoError(f"--html {args.html}: the name must end in .html")
-    if args.json and (args.html or args.docs or args.out):
-        raise NdigoError("--json prints numbers and makes nothing else; leave out --html, --docs and --out")
+    if args.html is not None:
+        if args.html.suffix.lower() != ".html":
+            raise NdigoError(f"--html {args.html}: the name must end in .html")
+        check_output(args.html)
+    if args.json and (args.html or args.docs or args.out or args.full):
+        raise NdigoError("--json prints numbers and makes nothing else; leave out --html, --docs, --out and --full")
     if args.paper:
         if args.runs:
             raise NdigoError(f"--paper reports on rows, not on runs; leave out {args.runs[0]}, or --paper")
         _report_paper(args)
         return
-    if args.docs:
-        raise NdigoError("--docs writes what --paper finds; give both")
+    for option, is_given in (("--docs writes", args.docs), ("--full prints", args.full)):
+        if is_given:
+            raise NdigoError(f"{option} what --paper finds; give both")
     if not args.runs:
         raise NdigoError("name at least one run to report on, such as runs/first, or --paper")
     _report_runs(args)
@@ -155,8 +167,10 @@ def _report_paper(args: Arguments) -> None:
         print(json.dumps({"tables": [as_dict(sheet) for sheet in sheets], "claims": claims}, indent=1))
         return
     print(fitted(summary(rows, judged, others)))
-    if args.html is None and not args.docs:  # which have all of it
-        _print_in_full(sheets, judged, console)
+    if args.full or (args.html is None and not args.docs):  # which have all of it
+        _print_found(sheets, judged, console, is_full=args.full)
+        missing = [row for row in all_rows() if row not in rows]
+        print(fitted("\n".join([*missing_in_words(missing, judged, is_full=args.full), ""])))
     figures = _draw(args.out or Path("runs/paper"), rows, args.formats)
     known = blocks(rows, judged, others)
     for path in args.docs:
@@ -178,23 +192,25 @@ def _title(world: str) -> str:
     return world if experiment is None else experiment.heading
 
 
-def _print_in_full(sheets: Sequence[Sheet], judged: Sequence[JudgedClaim], console: Console) -> None:
-    """Verdicts by experiment, then the tables that have a row, then every claim with what decides it."""
+def _print_found(sheets: Sequence[Sheet], judged: Sequence[JudgedClaim], console: Console, *, is_full: bool) -> None:
+    """Verdicts by experiment, the claims that have all their rows, and the tables of the rows that are there.
+
+    In full: every claim with what decides it, and missing rows in their places.
+    """
     print()
     for heading, found in by_experiment(judged):
         print(fitted(f"  {heading}: {', '.join(counts_in_words(found))}"))
-    made = [sheet for sheet in sheets if not sheet.is_empty]
-    if made:
-        text = "Mean over seeds with 95% bootstrap interval, and what the paper prints; a missing row says so."
-        print(fitted(f"\n{text}\n"))
-    for sheet in made:
-        console.print(as_rich(sheet), "")
-    if unmade := [sheet.title for sheet in sheets if sheet.is_empty]:
-        print(fitted(f"\nNo row yet, and so no table: {'; '.join(unmade)}."))
     print()
     for number, one in enumerate(judged, 1):
-        print(fitted(claim_text(number, one)))
-    print()
+        if is_full or not one.missing:
+            print(fitted(claim_text(number, one) if is_full else claim_line(number, one)))
+    made = [sheet if is_full else sheet.made for sheet in sheets if not sheet.is_empty]
+    if made:
+        print(fitted("\nMean over seeds with 95% bootstrap interval, and what the paper prints.\n"))
+    for sheet in made:
+        console.print(as_rich(sheet), "")
+    if not made:
+        print()
 
 
 def _draw(out: Path, rows: Rows, formats: Sequence[str]) -> list[tuple[str, str]]:

@@ -50,7 +50,7 @@ class Arguments:
     dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print the cost, and run nothing."""
     minutes: float | None = None
-    """Pause after this long; the same command goes on from there, bit for bit."""
+    """Pause at the end of the chunk in which so many pass; the same command goes on from there, bit for bit."""
     preset: str | None = None
     """For a trial: another preset than the recipe's. A trial never counts as a row."""
     seeds: int | None = None

@@ -156,19 +156,26 @@ def _summary(seen: Sequence[Seen]) -> str:
 
 
 def _table(rows: Sequence[SweepRow]) -> Table:
-    table = Table("row", "state", box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("step", "for", "steps per s", "left"):
-        table.add_column(heading, justify="right")
-    table.add_column("where, or why", overflow="fold")
+    """One line per row, without the columns that no row fills; long names take several lines."""
+    told = []
     for row in rows:
         now = look(row)
-        table.add_row(
-            row.name,
-            now.state,
-            f"{now.step:,} of {row.config.learner_steps:,}",
-            "" if now.seconds is None else duration(now.seconds),
-            "" if now.per_second is None else f"{now.per_second:.3g}",
-            "" if now.left is None else duration(now.left),
-            now.why or now.where,
+        told.append(
+            {
+                "row": row.name,
+                "state": now.state,
+                "step": f"{now.step:,} of {row.config.learner_steps:,}",
+                "for": "" if now.seconds is None else duration(now.seconds),
+                "steps per s": "" if now.per_second is None else f"{now.per_second:.3g}",
+                "left": "" if now.left is None else duration(now.left),
+                "where, or why": now.why or now.where,
+            }
         )
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    filled = [heading for heading in told[0] if any(cells[heading] for cells in told)]
+    for heading in filled:
+        is_text = heading in ("row", "state", "where, or why")
+        table.add_column(heading, justify="left" if is_text else "right", overflow="fold", no_wrap=not is_text)
+    for cells in told:
+        table.add_row(*(cells[heading] for heading in filled))
     return table

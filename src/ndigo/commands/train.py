@@ -7,6 +7,7 @@ import json
 import math
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ from ndigo.api import (
     default_preset,
     open_run,
     resume_beside,
+    settled,
 )
 from ndigo.config import PRESETS, Config, check_minutes
 from ndigo.devices.mesh import choose_mesh
@@ -34,7 +36,7 @@ from ndigo.errors import NdigoError, unknown_name
 from ndigo.gate import check_records
 from ndigo.paper.experiments import find_world
 from ndigo.report.numbers import how_many
-from ndigo.rewards import make_reward
+from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.scale.settings_file import is_run, read_settings
 from ndigo.scale.vary import runs_in, varied
 from ndigo.storage.run_folder import RunFolder
@@ -46,6 +48,7 @@ from ndigo.training.cost import num_bytes
 from ndigo.training.divergence import DivergedError
 from ndigo.training.run import go_on_with
 from ndigo.training.trainer import make_trainer
+from ndigo.worlds import World
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class Arguments:
     config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """Settings from a TOML file, or from a run by its folder or config.json; other options override them."""
     minutes: float | None = None
-    """Stop this sitting after so long; `--resume` goes on with what is left, for minutes of its own."""
+    """Stop this sitting at the end of the chunk in which so many minutes pass; `--resume` goes on with what is left,
+    for minutes of its own."""
     out: Path | None = None
     """The run's folder; runs/WORLD-REWARD-TIME without it."""
     resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN")] = None
@@ -94,6 +98,8 @@ class Arguments:
     trust: Trust = ()
     """Run this module of yours where a resumed run, or the file of --config, names MODULE:NAME of it; may be given
     again."""
+    is_window_given: tyro.conf.Suppress[bool] = False
+    """Not an option: whether one, or a file, says the window; the preset's is cut to an episode."""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
     """Every field of `ndigo.Config`, with the preset's value."""
 
@@ -147,8 +153,10 @@ def defaults(words: Sequence[str]) -> Arguments:
     name, file = value_in(words, "--preset"), value_in(words, "--config")
     if name is not None and name not in PRESETS:
         raise unknown_name("preset", name, PRESETS)
+    is_given = value_in(words, "--window") is not None
     if file is None:
-        return Arguments(settings=Settings(**dataclasses.asdict(PRESETS[name or default_preset()])))
+        settings = Settings(**dataclasses.asdict(PRESETS[name or default_preset()]))
+        return Arguments(is_window_given=is_given, settings=settings)
     if name is not None and is_run(Path(file)):
         raise NdigoError(f"--preset {name}: {file} has every setting; leave out one of the two")
     read = read_settings(Path(file))
@@ -157,7 +165,8 @@ def defaults(words: Sequence[str]) -> Arguments:
         settings = Settings(**dataclasses.asdict(PRESETS[name or default_preset()]) | read.settings)
     except NdigoError as error:
         raise NdigoError(f"{file}: {error}") from None
-    return Arguments(read.settings.get("world"), name, settings=settings)
+    is_given = is_given or "window" in read.settings
+    return Arguments(read.settings.get("world"), name, is_window_given=is_given, settings=settings)
 
 
 def _join_others(words: Sequence[str]) -> None:
@@ -183,7 +192,7 @@ def run(args: Arguments) -> int:
     if args.resume is not None:
         _refuse_changes(args)
         paths = runs_in(args.resume)
-        begun = [open_run(path, trust=args.trust) for path in paths]
+        begun, told = [open_run(path, trust=args.trust) for path in paths], []
         how = f"continued in {args.resume}"
     else:
         if args.world is None:
@@ -195,38 +204,49 @@ def run(args: Arguments) -> int:
             _show_plan(config, args)
             return 0
         with working("trying the world and the reward"):
-            begun = _begin(config, args, logs)
+            begun, told = _begin(config, args, logs)
         how = f"{_basis(args)}, in {begun[0].path if len(begun) == 1 else begun[0].path.parent}"
     if is_first():
-        print(fitted(_opening([run.config for run in begun], how, args.mesh)), flush=True)
+        print(fitted("\n".join([_opening([run.config for run in begun], how, args.mesh), *told])), flush=True)
+    began = time.monotonic()
     sitting: dict[str, Any] = {"minutes": args.minutes, "logs": logs, "mesh": args.mesh}
     sitting |= {"world": begun[0].world, "reward": begun[0].reward}
-    return _closing(resume_beside([run.path for run in begun], **sitting))
+    runs = resume_beside([run.path for run in begun], **sitting)
+    return _closing(runs, args.minutes, (time.monotonic() - began) / 60)
 
 
-def _begin(config: Config, args: Arguments, logs: Sequence[str]) -> list[Run]:
-    """The run, or one for each setting that is varied, on disk."""
-    preset = args.preset or default_preset()
+def _begin(config: Config, args: Arguments, logs: Sequence[str]) -> tuple[list[Run], list[str]]:
+    """The run, or one for each setting that is varied, on disk; and what is not as the settings have it."""
+    told: dict[str, None] = {}  # each once
+    about: dict[str, Any] = {"preset": args.preset or default_preset(), "logs": logs, "say": told.setdefault}
     if not args.vary:
         choose_mesh(args.mesh, config)
-        return [create_run(**dataclasses.asdict(config), preset=preset, out=args.out, logs=logs, mesh=args.mesh)]
+        return [create_run(**_given(config, args), **about, out=args.out, mesh=args.mesh)], [*told]
     beside = varied(args.vary, config)
     choose_mesh(args.mesh, config, len(beside) * config.seeds)
     out = args.out or default_path(config)
     for name in beside:
         RunFolder.refuse_taken(out / name)
-    about: dict[str, Any] = {"preset": preset, "logs": logs, "is_beside": True}
-    return [create_run(**dataclasses.asdict(own), out=out / name, **about) for name, own in beside.items()]
+    about["is_beside"] = True
+    return [create_run(**_given(own, args), **about, out=out / name) for name, own in beside.items()], [*told]
+
+
+def _given(config: Config, args: Arguments) -> dict[str, Any]:
+    """Every setting, but for a window that is the preset's and that a short episode may cut."""
+    settings = dataclasses.asdict(config)
+    return settings if args.is_window_given else {name: settings[name] for name in settings if name != "window"}
 
 
 def _show_plan(config: Config, args: Arguments) -> None:
     with working("counting"):
-        sizes = _sizes(config)
+        records = as_world(config.world), as_reward(config.reward)
+        config, told = settled(config, *records, is_window_given=args.is_window_given)
+        sizes = _sizes(config, *records)
     if args.json:
-        print(json.dumps({"settings": dataclasses.asdict(config), "sizes": sizes}, indent=1))
+        print(json.dumps({"settings": dataclasses.asdict(config), "notes": told, "sizes": sizes}, indent=1))
         return
     beside = list(varied(args.vary, config).values()) if args.vary else [config]
-    print(fitted(_opening(beside, _basis(args), args.mesh)))
+    print(fitted("\n".join([_opening(beside, _basis(args), args.mesh), *told])))
     plain_console().print(_table(config, sizes))
 
 
@@ -258,7 +278,8 @@ def _opening(beside: Sequence[Config], how: str, mesh: str | None) -> str:
     return f"{config.reward} in {config.world}: {seeds}{where}, {config.learner_steps:,} learner steps, {how}"
 
 
-def _closing(runs: Sequence[Run]) -> int:
+def _closing(runs: Sequence[Run], minutes: float | None, taken: float) -> int:
+    """Says how the runs ended, after so many minutes; the exit code."""
     ended = {run.path: run.outcome for run in runs if run.outcome is not None}
     diverged = {path: outcome.problem for path, outcome in ended.items() if outcome.why == "diverged"}
     # A stop before an end: it is what there is more to do after.
@@ -269,8 +290,11 @@ def _closing(runs: Sequence[Run]) -> int:
         raise DivergedError("; ".join(f"{path}: {problem}" for path, problem in diverged.items()))
     path = runs[0].path if len(runs) == 1 else f"{runs[0].path.parent}/*"
     again = go_on_with(*((RunFolder(run.path), run.config) for run in runs))
-    line = f"stopped at step {outcome.step:,} ({'its minutes are over' if outcome.why == 'time' else outcome.why}) and "
-    line = f"{line}saved; continue with {again}"
+    why = outcome.why
+    if why == "time" and minutes is not None:
+        chunk = f"a chunk of {runs[0].config.updates_per_chunk:,} steps"
+        why = f"its {minutes:.3g} minutes ended within {chunk}, which is always finished: {taken:.3g} minutes"
+    line = f"stopped at step {outcome.step:,} ({why}) and saved; continue with {again}"
     if outcome.why == "finished":
         line = f"finished at step {outcome.step:,}; see ndigo report {path}"
     if is_first():
@@ -294,9 +318,8 @@ def _refuse_changes(args: Arguments) -> None:
         raise NdigoError(f"--resume continues a run as it is: {given} cannot be given with it")
 
 
-def _sizes(config: Config) -> dict[str, int]:
+def _sizes(config: Config, world: World, reward: IntrinsicReward) -> dict[str, int]:
     """What the settings come to: parameters and world steps per seed, bytes, learner steps."""
-    world, reward = as_world(config.world), as_reward(config.reward)
     check_records(config, world, reward)
     trainer = make_trainer(config, world, reward)
     state = jax.eval_shape(trainer.init, jax.random.key(0))

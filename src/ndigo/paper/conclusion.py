@@ -14,6 +14,7 @@ from ndigo.report.numbers import number
 from ndigo.report.tables import Line
 
 FEW_ROWS = 4  # that a claim lacks: so many are named
+IN_FULL = "ndigo report --paper --full"
 WORDS: Mapping[Verdict, tuple[str, str]] = {  # of one claim, and of more
     "holds": ("holds", "hold"),
     "holds in part": ("holds in part", "hold in part"),
@@ -96,9 +97,29 @@ def group_of(claim: Claim) -> str:
     return next((e.heading for e in EXPERIMENTS.values() if claim in e.claims), claim.place)
 
 
+def missing_in_words(missing: Sequence[Row], judged: Sequence[JudgedClaim], *, is_full: bool) -> list[str]:
+    """Lines: how many rows are missing and which, by experiment, and where the claims that lack them stand."""
+    if not missing:
+        return [] if is_full else [f"What decides each claim: {IN_FULL}."]
+    many = f"{len(missing)} row{' is' if len(missing) == 1 else 's are'}"
+    lines = [f"{many} missing (ndigo reproduce makes them):"]
+    for experiment, rows in groupby(missing, lambda row: row.experiment):
+        rewards = [row.reward for row in rows]
+        is_all = len(rewards) == len(EXPERIMENTS[experiment].all_rewards)
+        lines.append(f"  {experiment}: {f'all {len(rewards)}' if is_all else ', '.join(rewards)}")
+    num_claims = sum(bool(one.missing) for one in judged)
+    claims = f"the {num_claims} claims that lack rows" if num_claims > 1 else "the claim that lacks rows"
+    return lines if is_full else [*lines, f"What decides each claim, and {claims}: {IN_FULL}."]
+
+
+def claim_line(nth: int, judged: JudgedClaim) -> str:
+    """A claim and its verdict."""
+    return f'{nth}. {judged.verdict}: "{judged.claim.text}" ({judged.claim.place})'
+
+
 def claim_text(nth: int, judged: JudgedClaim) -> str:
     """A claim, how it is tested, and its comparisons or the rows that it lacks."""
-    lines = [f'{nth}. {judged.verdict}: "{judged.claim.text}" ({judged.claim.place})', f"   {judged.claim.rule}"]
+    lines = [claim_line(nth, judged), f"   {judged.claim.rule}"]
     lines += [f"   - {part_text(part)}" for part in judged.parts]
     lines += [f"   missing: {_rows_in_words(judged.missing)}"] if judged.missing else []
     lines += [f"   {text}" for text in (*judged.evidence, judged.claim.note) if text]

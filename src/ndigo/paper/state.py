@@ -69,7 +69,7 @@ def _block(sheet: Sheet) -> str:
 
 
 def claims_markdown(judged: Sequence[JudgedClaim]) -> str:
-    """The claims that have all their rows; the others are `ndigo report --paper`'s to list."""
+    """The claims that have all their rows; the others are `ndigo report --paper --full`'s to list."""
     lines = ["| | claim | verdict | figures |", "|--:|---|---|---|"]
     for i, one in enumerate(judged, 1):
         if not one.missing:

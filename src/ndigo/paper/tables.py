@@ -20,7 +20,10 @@ from ndigo.report.tables import HEADINGS, Line, comparison
 OWN_COLUMNS = ("discovery loss", "worst seed")  # of the objects to discover
 WIDE = 4  # numbers in a row, beside our own two: a table with more is cut by metric
 
-REFERENCES = "exact filter: agents with a perfect memory, which need no training"
+REFERENCES = (
+    "exact filter: agents with a perfect memory, which need no training; search is the best path known, a seeker "
+    "looks for this object alone, greedy and planner go where frames teach most (docs/oracle.md)"
+)
 
 
 def paper_sheets(rows: Rows) -> list[Sheet]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -43,6 +44,12 @@ class Sheet:
     @property
     def is_empty(self) -> bool:
         return not any(entry.is_there for _, entries in self.rows for entry in entries)
+
+    @property
+    def made(self) -> Sheet:
+        """The same without the rows that are missing."""
+        there = tuple((label, entries) for label, entries in self.rows if any(entry.is_there for entry in entries))
+        return dataclasses.replace(self, rows=there)
 
     @property
     def heading(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, install
 from ndigo.scale.sweep import Sweep, SweepRow
 
 
@@ -51,4 +51,4 @@ def load_extra(package: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(package)
     except ImportError:
-        raise NdigoError(f"--on {extra} needs {package}: pip install 'ndigo[{extra}]'") from None
+        raise NdigoError(f"--on {extra} needs {package}: {install(extra)}") from None

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ndigo.config import PRESETS, Config
+from ndigo.config import PRESETS, SETTINGS_LISTED, Config
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.storage.seal import BrokenSealError, unseal
 
@@ -70,7 +70,7 @@ def checked_settings(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The table by the names of `Config`'s fields, which judges the values; an unknown name is one line."""
     for name in table:
         if name.strip("_") not in FIELDS:
-            raise unknown_name(f"setting in {path}:", name, FIELDS)
+            raise unknown_name(f"setting in {path}:", name, FIELDS, SETTINGS_LISTED)
     return {FIELDS[name.strip("_")]: value for name, value in table.items()}
 
 

@@ -151,7 +151,21 @@ def write_whole(path: Path, data: bytes) -> None:
         raise WriteError(f"cannot write {path}: {error.strerror or error}") from None
 
 
+def check_output(path: Path) -> None:
+    """Before the work: an error where the file that a user named could not be written after it.
+
+    One rule for all that writes: a folder that is missing is made, and one that cannot be made is refused.
+    """
+    if path.is_dir():
+        raise NdigoError(f"{path} is a folder; an output is a file")
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        why = "may not be written to" if nearest.is_dir() else "is no folder"
+        raise WriteError(f"cannot write {path}: {nearest} {why}")
+
+
 def make_folder(path: Path) -> None:
+    """With those that it lies in."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ndigo.errors import NdigoError, unknown_name
+from ndigo.errors import NdigoError, install, unknown_name
 
 
 @dataclass(frozen=True)
@@ -85,4 +85,4 @@ def _package(name: str) -> Any:
     try:
         return importlib.import_module(PACKAGES[name])
     except ImportError:
-        raise NdigoError(f"--log {name} needs {PACKAGES[name]}: pip install 'ndigo[{name}]'") from None
+        raise NdigoError(f"--log {name} needs {PACKAGES[name]}: {install(name)}") from None

@@ -10,7 +10,7 @@ import socket
 import sys
 from typing import Any
 
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, install
 from ndigo.viewer.page import STATIC
 from ndigo.viewer.stage import Company, Stage
 
@@ -27,7 +27,7 @@ try:
 
     from ndigo.viewer.guard import guarded
 except ImportError as error:
-    raise NdigoError(f"the viewer needs {error.name}: pip install ndigo[viewer]") from None
+    raise NdigoError(f"the viewer needs {error.name}: {install('viewer')}") from None
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 LARGEST_MESSAGE = 1 << 17  # bytes; a page that comes back sends all its moves

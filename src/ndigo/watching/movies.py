@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, install
 from ndigo.storage.episodes import Recording
 from ndigo.storage.run_folder import WriteError, make_folder, write_whole
 from ndigo.watching.film import Film
@@ -54,7 +54,7 @@ def find_ffmpeg() -> str:
     try:
         import imageio_ffmpeg
     except ImportError:
-        raise NdigoError("a video needs the package imageio-ffmpeg: pip install 'ndigo[video]'") from None
+        raise NdigoError(f"a video needs the package imageio-ffmpeg: {install('video')}") from None
     return imageio_ffmpeg.get_ffmpeg_exe()
 
 

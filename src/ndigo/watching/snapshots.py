@@ -7,23 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.textpath import TextPath
 
 from ndigo.errors import NdigoError
-from ndigo.palette import dash_of
+from ndigo.palette import RGB, dash_of
 from ndigo.report.figures import COLUMN, write_figure
 from ndigo.storage.episodes import Recording
 from ndigo.watching.panels import belief_panel, colours_of, heat_scale, world_panel
 
 SUFFIXES = (".png", ".pdf", ".svg")
 MOST_STEPS = 8
+BELIEF = "belief 0"  # and 1 at the other end of its scale
 DPI, CELL_PIXELS = 200, 16
-LEFT, GAP = 0.44, 0.08  # inches: before the first map, between two; whole pixels, so that cells stay square
+LEFT, GAP = 0.5, 0.08  # inches: before the first map, between two; whole pixels, so that cells stay square
+KEY_SIZE, KEY_ROW = 7.5, 0.16  # of the key: points of its words, inches of a row
+MARK, BETWEEN, SCALE = 0.14, 0.14, 0.4  # inches: a mark before its word, between two words, the scale of a belief
+LETTER = 0.2  # inches that a step's letter takes
 
 
 def chosen_steps(episodes: Recording, episode: int) -> list[int]:
@@ -67,7 +73,9 @@ def draw_snapshots(episodes: Recording, episode: int, steps: Sequence[int]) -> F
     tall, wide = rows * CELL_PIXELS / DPI, cols * CELL_PIXELS / DPI
     # All in inches from the top left; a figure of few panels is still wide enough for its plot and its key.
     across = max(len(steps) * (wide + GAP) - GAP, COLUMN - LEFT - 0.1)
-    width, height = LEFT + across + 0.1, 0.48 + 2 * tall + GAP + 0.3 + 1.05 + 0.42
+    key, marks = _key_places(episodes, across), _marks(episodes)
+    tall_key = KEY_ROW * (1 + max(row for row, _ in key))
+    width, height = LEFT + across + 0.1, 0.48 + 2 * tall + GAP + 0.3 + 1.05 + 0.26 + tall_key
     figure = Figure(figsize=(width, height))  # not pyplot's: no window system, no state left behind
 
     def place(x: float, y: float, w: float, h: float) -> Axes:
@@ -87,7 +95,10 @@ def draw_snapshots(episodes: Recording, episode: int, steps: Sequence[int]) -> F
             world.set_ylabel("the world")
             belief.set_ylabel("its belief")
     _draw_losses(place(LEFT, top + 2 * tall + GAP + 0.3, across, 1.05), episodes, episode, steps)
-    _draw_key(place(LEFT, height - 0.16, across, 0.12), episodes)
+    axes = place(LEFT, height - tall_key - 0.02, across, tall_key)
+    axes.set_axis_off()
+    axes.set(xlim=(0, across), ylim=(-tall_key / KEY_ROW, 0))
+    _draw_key(axes, marks, key, colours_of(episodes)[0])
     return figure
 
 
@@ -95,9 +106,18 @@ def _draw_losses(axes: Axes, episodes: Recording, episode: int, steps: Sequence[
     loss = episodes.discovery_loss[episode]
     for i, colour in enumerate(colours_of(episodes)):
         axes.plot(loss[:, i], color=np.array(colour) / 255, linewidth=1.2, linestyle=dash_of(i))
+    per_inch = episodes.meta["num_steps"] / (axes.get_position().width * axes.figure.get_figwidth())  # type: ignore
+    together: list[list[int]] = []  # steps too close for a letter each: the first and the last have them
     for i, t in enumerate(steps):
         axes.axvline(t, color="0.6", linewidth=0.6, linestyle=":")
-        axes.annotate(f"({_letter(i)})", (t, 1.02), xycoords=("data", "axes fraction"), ha="center", fontsize=7)
+        if together and t - steps[together[-1][0]] < LETTER * per_inch:
+            together[-1].append(i)
+        else:
+            together.append([i])
+    for group in together:
+        letters = "-".join(dict.fromkeys(map(_letter, (group[0], group[-1]))))
+        place = (steps[group[0]] + steps[group[-1]]) / 2, 1.02
+        axes.annotate(f"({letters})", place, xycoords=("data", "axes fraction"), ha="center", fontsize=7)
     axes.set(xlim=(0, episodes.meta["num_steps"]), ylim=(0, None))
     axes.set_ylabel("discovery loss (nats)", fontsize=7)
     axes.tick_params(labelsize=7)
@@ -106,32 +126,51 @@ def _draw_losses(axes: Axes, episodes: Recording, episode: int, steps: Sequence[
     axes.annotate("step", (0, 0), (-6, -5.5), ha="right", **below)
 
 
-def _draw_key(axes: Axes, episodes: Recording) -> None:
-    """What the squares are, and what brightness and the frame say."""
-    axes.set_axis_off()
+def _marks(episodes: Recording) -> list[Line2D]:
+    """What the squares are, and what the frame says."""
     things = zip(episodes.meta["objects"], colours_of(episodes), strict=True)
-    marks: list[Line2D] = [_mark("D", "white", "0.3", "agent")]
+    marks = [_mark("D", "white", "0.3", "agent")]
     marks += [_mark("s", np.array(colour) / 255, "none", thing["name"]) for thing, colour in things]
-    marks.append(_mark("s", "none", "0.3", "where it is"))
-    axes.legend(
-        handles=marks,
-        ncols=len(marks),
-        frameon=False,
-        loc="center left",
-        bbox_to_anchor=(-0.01, 0.5),
-        borderpad=0,
-        handletextpad=0.1,
-        columnspacing=1,
-        fontsize=7.5,
-    )
-    bar = axes.inset_axes((0.88, 0.1, 0.1, 0.8))
-    _show(bar, heat_scale(colours_of(episodes)[0], 200, 8), aspect="auto")
-    bar.annotate("belief 0", (-0.05, 0.5), xycoords="axes fraction", ha="right", va="center", fontsize=7.5)
-    bar.annotate("1", (1.05, 0.5), xycoords="axes fraction", ha="left", va="center", fontsize=7.5)
+    return [*marks, _mark("s", "none", "0.3", "where it is")]
+
+
+def _key_places(episodes: Recording, across: float) -> list[tuple[int, float]]:
+    """(row, inches from the left) of every mark and, last, of the scale: as many to a row as it holds."""
+    widths = [MARK + _inches(str(mark.get_label())) for mark in _marks(episodes)]
+    widths.append(_inches(BELIEF) + SCALE + 3 * _inches("0"))
+    places, row, x = [], 0, 0.0
+    for width in widths:
+        if x and x + width > across:
+            row, x = row + 1, 0.0
+        places.append((row, x))
+        x += width + BETWEEN
+    return places
+
+
+def _inches(text: str) -> float:
+    """How wide a word of the key is; no dollars, which would be read as mathematics (`with_plain_texts`)."""
+    plain = text.replace("$", "S").encode(errors="replace").decode()
+    return float(TextPath((0, 0), plain, size=KEY_SIZE).get_extents().width) / 72 if plain.strip() else 0.0
+
+
+def _draw_key(axes: Axes, marks: Sequence[Line2D], places: Sequence[tuple[int, float]], colour: RGB) -> None:
+    """The marks with their words, and what brightness says; `axes` are in inches, and in rows below 0."""
+    words: Any = {"va": "center", "fontsize": KEY_SIZE}
+    for mark, (row, x) in zip(marks, places, strict=False):
+        mark.set_data([x + MARK / 3], [-row - 0.5])
+        axes.add_line(mark)
+        axes.text(x + MARK, -row - 0.5, str(mark.get_label()), **words)
+    row, x = places[-1]
+    axes.text(x, -row - 0.5, BELIEF, **words)
+    x += _inches(BELIEF) + _inches("0")
+    bar = axes.inset_axes((x, -row - 0.75, SCALE, 0.5), transform=axes.transData)
+    _show(bar, heat_scale(colour, 200, 8), aspect="auto")
+    axes.text(x + SCALE + _inches("0") / 2, -row - 0.5, "1", **words)
 
 
 def _mark(shape: str, fill: object, edge: str, label: str) -> Line2D:
-    return Line2D([], [], marker=shape, color="none", markerfacecolor=fill, markeredgecolor=edge, label=label)  # type: ignore[arg-type]
+    colours: Any = {"color": "none", "markerfacecolor": fill, "markeredgecolor": edge}
+    return Line2D([], [], marker=shape, label=label, clip_on=False, **colours)
 
 
 def _show(axes: Axes, picture: np.ndarray, aspect: str = "equal") -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 
-from ndigo.errors import NdigoError, running, unknown_name
+from ndigo.errors import NdigoError, install, running, unknown_name
 from ndigo.interop.suites.craftax import from_craftax
 from ndigo.interop.suites.gymnasium import from_gymnasium
 from ndigo.interop.suites.gymnax import from_gymnax
@@ -31,7 +31,7 @@ def suite_world(name: str) -> World:
         package = importlib.import_module(suite)
     except ImportError as error:
         lacks = "is not installed" if error.name in (suite, None) else f"needs {error.name}, which is not installed"
-        raise NdigoError(f"world {name}: {suite} {lacks}: pip install 'ndigo[{SUITES[suite]}]'") from None
+        raise NdigoError(f"world {name}: {suite} {lacks}: {install(SUITES[suite])}") from None
     with running(f"world {name}: {suite}"):  # one that loads its data from elsewhere, say
         return importlib.import_module(f"{__name__}.{suite}").by_name(package, id_)
 

@@ -131,7 +131,8 @@ export function makeTransport(actions, isLive) {
       ...things.map((object, i) => {
         const swatch = make("span", { class: "swatch" }, object.label);
         swatch.style.background = css(object.colour);
-        return button(() => actions.chooseObject(i), { "aria-pressed": "false" }, swatch, object.name);
+        const name = make("span", { class: "name" }, object.name);
+        return button(() => actions.chooseObject(i), { "aria-pressed": "false", title: object.name }, swatch, name);
       }),
     );
   }

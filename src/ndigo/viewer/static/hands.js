@@ -4,7 +4,7 @@ const MOVES = { up: [-1, 0], down: [1, 0], left: [0, -1], right: [0, 1] };
 const HINTS = {
   watch: "",
   wheel: "Arrow keys walk, space stays, escape gives the wheel back.",
-  drop: "Click a cell, or choose it with the arrow keys and press enter.",
+  drop: "Click a cell, or choose one by arrow keys and enter.",
 };
 
 /**
@@ -82,7 +82,7 @@ export function makeHands(player) {
       const { name } = player.episodes()[0].meta.objects[object];
       player.warn("");
       const where = `${name} is at row ${cursor[0]}, column ${cursor[1]} now`;
-      player.say(`${where}. In view, it is seen from the next frame on. P plays on.`);
+      player.say(`${where}; in view, it is seen next step. P plays on.`);
     } catch (error) {
       player.say(HINTS.drop);
       player.warn(error.message);

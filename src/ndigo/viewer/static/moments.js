@@ -5,6 +5,7 @@ import { NOTHING, signed } from "./numbers.js";
 const KNOWN = 0.5; // nats: the belief in the true cell is above 60%
 const APART = 5; // steps between two moments that are worth telling apart
 const STAYS = 30; // steps for which a moment is the caption
+const SOON = 10; // steps whose pay is told beside a find: one step's alone may be noise
 const MOST = 12;
 
 const PAYS = [
@@ -17,19 +18,19 @@ const PAYS = [
   [/^task$/, "paid by the task alone"],
 ];
 
-/** The most that a step was paid for channel c among those that a frame t can have been paid for. */
+/** What the SOON steps from the one that led to frame t were paid for channel c, together; NaN while one is to come. */
 function paidFor(episode, t, c) {
-  const { C, K } = episode.sizes;
-  let most = 0;
-  for (let s = Math.max(0, t - 1); s < Math.min(t + Math.max(K, 1), episode.length - 1); s++) {
-    const r = c < 0 ? episode.fields.reward[s] : episode.fields.reward_c[s * C + c];
-    if (r > most) most = r;
+  const { C } = episode.sizes;
+  if (t - 1 + SOON > episode.length - 1) return NaN;
+  let sum = 0;
+  for (let s = t - 1; s < t - 1 + SOON; s++) {
+    sum += c < 0 ? episode.fields.reward[s] : episode.fields.reward_c[s * C + c];
   }
-  return most;
+  return sum;
 }
 
 const isOfPay = (text) => text.startsWith("largest");
-const withPay = (text, nats) => (nats >= 0.05 ? `${text}, ${signed(nats, 1)} nats` : text);
+const withPay = (text, nats) => (Math.abs(nats) >= 0.05 ? `${text}, ${signed(nats, 1)} nats in ${SOON} steps` : text);
 
 function firstFrame(episode, holds) {
   for (let t = 0; t < episode.length; t++) if (holds(t)) return t;
@@ -77,7 +78,7 @@ function ofPay(episode) {
   if (most.value >= 0.05) {
     const parts = [...episode.at("reward_c", most.t)];
     const c = parts.indexOf(Math.max(...parts));
-    const what = parts.length > 1 && parts[c] > 0 ? ` for ${meta.channels[c].name}` : "";
+    const what = parts.length > 1 && parts[c] > 0 ? `, mostly for ${meta.channels[c].name}` : "";
     moments.push({ t: most.t + 1, text: `largest reward, ${signed(most.value, 1)} nats${what}` });
   }
   const surprise = episode.isPictured ? largest(episode, (t) => episode.surprise(t)) : { t: -1 };
