@@ -27,7 +27,7 @@ def q_network(seed: int) -> QNetwork:
 @pytest.fixture(scope="module")
 def setting():
     rng = np.random.default_rng(3)
-    window = jax.device_get(random_window(jax.random.key(2), T=T, streams=(B,)))
+    window = jax.device_get(random_window(2, T=T, streams=(B,)))
     window = eqx.tree_at(lambda w: w.mu_t, window, rng.uniform(0.1, 1, (T, B)).astype(np.float32))
     return q_network(0), q_network(1), window, rng.normal(size=(T, B)).astype(np.float32)
 

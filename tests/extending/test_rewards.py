@@ -59,9 +59,7 @@ def test_running_statistics_are_those_of_all_that_was_seen():
     state, beliefs, all_returns = jax.jit(learner.init)(jax.random.key(0)), [], []
     drawn = state.params.reward.drawn
     for i in range(3):
-        window = random_window(
-            jax.random.key(i), T=5, streams=(3,), shape=world.shape, num_actions=5, state_size=8, num_objects=2
-        )
+        window = random_window(i, T=5, streams=(3,), shape=world.shape, num_actions=5, state_size=8, num_objects=2)
         networks = state.params.reward
         state, numbers, r_t, b_t = update(jax.random.key(i), state, window)
         expected, beliefs, all_returns = slow_rnd(networks, np.asarray(b_t, float), beliefs, all_returns)

@@ -31,12 +31,16 @@ TOLERANCE = {"float32": 1e-5, "bfloat16": 2e-2}
 ROUNDED = 5e-3  # float32 in a GPU's matrix units, which keep 11 bits
 
 
-def inputs(B: int, dtype: str, D: int = D):
+def inputs(streams: tuple[int, ...], dtype: str, D: int = D, num_steps: int = T):
     """x_t, weight and h_0; and a gradient in every h_t."""
-    keys = jax.random.split(jax.random.key(B), 4)
-    weight = (jax.random.normal(keys[0], (D, 3 * D)) / D**0.5).astype(dtype)
-    forward = jax.random.normal(keys[1], (T, B, 3 * D)).astype(dtype), weight, jax.random.normal(keys[2], (B, D))
-    return forward, jax.random.normal(keys[3], (T, B, D))
+    rng = np.random.default_rng([num_steps, *streams])
+
+    def normal(*shape: int, dtype: str = "float32", scale: float = 1.0) -> jax.Array:
+        return jnp.asarray((scale * rng.normal(size=shape)).astype(jnp.dtype(dtype)))
+
+    weight = normal(D, 3 * D, dtype=dtype, scale=D**-0.5)
+    forward = normal(num_steps, *streams, 3 * D, dtype=dtype), weight, normal(*streams, D)
+    return forward, normal(num_steps, *streams, D)
 
 
 @pytest.fixture(params=TOLERANCE)
@@ -47,8 +51,14 @@ def dtype(request):
 @pytest.fixture(params=[False, True], ids=["one episode", "several"])
 def is_first(request):
     """[T, B] of as many streams as any test has, or None: most begin anew in a step or two, some in the first."""
-    starts = jax.random.bernoulli(jax.random.key(0), 0.3, (T, 3 * STREAMS)).at[0, :4].set(True)
+    starts = np.random.default_rng(0).random((T, 3 * STREAMS)) < 0.3
+    starts[0, :4] = True
     return starts if request.param else None
+
+
+def kept(is_first: np.ndarray | None, B: int) -> np.ndarray | None:
+    """What the states of B streams are multiplied by before each step."""
+    return None if is_first is None else np.float32(1) - is_first[:, :B, None]
 
 
 def assert_close(ours, theirs, dtype, interpret=True):
@@ -61,12 +71,8 @@ def assert_close(ours, theirs, dtype, interpret=True):
 
 @pytest.mark.parametrize(("streams", "num_steps"), [((), T), ((3,), T), ((2, STREAMS), T), ((3,), 1), ((4,), 20)])
 def test_states_and_gradients_are_those_of_the_plain_unroll(streams, num_steps, dtype, interpret):
-    keys = jax.random.split(jax.random.key(num_steps), 4)
-    weight = (jax.random.normal(keys[0], (D, 3 * D)) / 4).astype(dtype)
-    x_t = jax.random.normal(keys[1], (num_steps, *streams, 3 * D)).astype(dtype)
-    h_0 = jax.random.normal(keys[2], (*streams, D))
-    dh_t = jax.random.normal(keys[3], (num_steps, *streams, D))
-    is_first = jax.random.bernoulli(keys[3], 0.3, (num_steps, *streams))
+    (x_t, weight, h_0), dh_t = inputs(streams, dtype, num_steps=num_steps)
+    is_first = jnp.asarray(np.random.default_rng(0).random((num_steps, *streams)) < 0.3)
 
     @jax.jit
     def run(*inputs):
@@ -83,27 +89,38 @@ def test_states_and_gradients_are_those_of_the_plain_unroll(streams, num_steps, 
 
 @pytest.mark.parametrize("B", [STREAMS, 3 * STREAMS])
 def test_the_kernel_gives_the_states_of_the_scan(B, dtype, is_first, interpret):
-    forward, _ = inputs(B, dtype)
-    keep_t = None if is_first is None else 1.0 - is_first[:, :B, None]
-    ours, scanned = forward_kernel(*forward, keep_t, interpret=interpret), forward_scan(*forward, keep_t)
+    forward, _ = inputs((B,), dtype)
+
+    @jax.jit
+    def run(x_t, weight, h_0, keep_t):
+        by_kernel = forward_kernel(x_t, weight, h_0, keep_t, interpret=interpret)
+        return by_kernel, forward_scan(x_t, weight, h_0, keep_t)
+
+    ours, scanned = run(*forward, kept(is_first, B))
     assert_close(ours, scanned, dtype, interpret)
 
 
 @pytest.mark.parametrize("B", [STREAMS, 3 * STREAMS])
 def test_the_kernel_keeps_and_gives_back_what_the_scan_does(B, dtype, is_first, interpret):
-    forward, dh_t = inputs(B, dtype)
-    keep_t = None if is_first is None else 1.0 - is_first[:, :B, None]
-    h_t, residuals = forward_keeping_scan(*forward, keep_t)
-    kept = forward_keeping_kernel(*forward, keep_t, interpret=interpret)
-    assert_close(kept, (h_t, residuals), dtype, interpret)
-    backward = (dh_t, forward[1], residuals, keep_t)
-    assert_close(backward_kernel(*backward, interpret=interpret), backward_scan(*backward), dtype, interpret)
+    forward, dh_t = inputs((B,), dtype)
+
+    @jax.jit
+    def run(x_t, weight, h_0, keep_t):
+        h_t, residuals = forward_keeping_scan(x_t, weight, h_0, keep_t)
+        by_kernel = forward_keeping_kernel(x_t, weight, h_0, keep_t, interpret=interpret)
+        backward = (dh_t, weight, residuals, keep_t)
+        returned = backward_kernel(*backward, interpret=interpret), backward_scan(*backward)
+        return by_kernel, (h_t, residuals), *returned
+
+    ours, scanned, returned, returned_by_the_scan = run(*forward, kept(is_first, B))
+    assert_close(ours, scanned, dtype, interpret)
+    assert_close(returned, returned_by_the_scan, dtype, interpret)
 
 
 @pytest.mark.parametrize("size", [64, 128])
 def test_the_kernel_takes_float32_weights_of_every_size(size, interpret):
     """On a GPU, too, it computes what the scan does; on one whose chip has no room for them the scan does it."""
-    forward, _ = inputs(STREAMS, "float32", size)
+    forward, _ = inputs((STREAMS,), "float32", size)
     if not interpret and bytes_on_chip(forward[1]) > on_chip():
         pytest.skip("no room on this chip")
     assert_close(forward_kernel(*forward, interpret=interpret), forward_scan(*forward), "float32", interpret)
@@ -120,18 +137,15 @@ def test_float32_weights_of_128_units_fit_hoppers_chip_and_bfloat16_ones_amperes
 def test_the_kernel_equals_a_float64_loop(interpret):
     if not interpret:
         pytest.skip("a GPU's matrix units round float32")
-    (x_t, weight, h_0), _ = inputs(STREAMS, "float32")
+    (x_t, weight, h_0), _ = inputs((STREAMS,), "float32")
     expected = np.stack([gru(*map(np.asarray, (x_t[:, i], weight, h_0[i]))) for i in range(STREAMS)], axis=1)
     np.testing.assert_allclose(forward_kernel(x_t, weight, h_0, interpret=True), expected, atol=1e-5)
 
 
 def test_seeds_are_one_more_axis_of_the_kernel(interpret):
     dtype = "float32" if interpret else "bfloat16"
-    streams = [inputs(STREAMS, dtype)[0], inputs(2 * STREAMS, dtype)[0]]
-    x_t, weight, h_0 = (
-        jnp.stack([a[:, :STREAMS] if a.ndim == 3 else a[:STREAMS], b[:, :STREAMS] if b.ndim == 3 else b[:STREAMS]])
-        for a, b in zip(*streams, strict=True)
-    )
-    together = jax.vmap(lambda *args: forward_kernel(*args, interpret=interpret))(x_t, weight, h_0)
+    (x_t, weight, h_0), _ = inputs((STREAMS,), dtype)
+    seeds = [np.stack([x, y]) for x, y in ((x_t, x_t[::-1]), (weight, weight[::-1]), (h_0, h_0[::-1]))]
+    together = jax.jit(jax.vmap(lambda *args: forward_kernel(*args, interpret=interpret)))(*seeds)
     for seed in range(2):
-        assert_close(together[seed], forward_scan(x_t[seed], weight[seed], h_0[seed]), dtype)
+        assert_close(together[seed], forward_scan(*(x[seed] for x in seeds)), dtype)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from random_weights import random_weights
 from random_windows import random_window
 from small_frames import bits_of
 
@@ -25,18 +26,19 @@ KINDS = ("binary", "one_hot")
 
 
 def model_of(predictor: str | None, likelihood: Likelihood, belief_size: int = 4) -> WorldModel:
-    model = init_world_model(
-        jax.random.key(0),
-        frame=bits_of(3, KINDS),
-        num_actions=3,
-        likelihood=likelihood,
-        predictor=predictor,
-        num_ahead=K,
-        num_features=8,
-        belief_size=belief_size,
-        num_hidden=8,
+    return random_weights(  # biases too
+        lambda key: init_world_model(
+            key,
+            frame=bits_of(3, KINDS),
+            num_actions=3,
+            likelihood=likelihood,
+            predictor=predictor,
+            num_ahead=K,
+            num_features=8,
+            belief_size=belief_size,
+            num_hidden=8,
+        )
     )
-    return jax.tree.map(lambda x: x + 0.1 * jax.random.normal(jax.random.key(1), x.shape), model)  # biases too
 
 
 def both(model, window):
@@ -69,14 +71,14 @@ CASES = [
 def test_loss_gradient_and_what_was_seen_are_those_of_the_plain_function(predictor, likelihood, streams, monkeypatch):
     monkeypatch.setattr(prediction, "BLOCK", 16)
     model = model_of(predictor, make_likelihood(likelihood, bits_of(3, KINDS)))
-    ours, theirs = both(model, random_window(jax.random.key(1), T=T, streams=streams))
+    ours, theirs = both(model, random_window(1, T=T, streams=streams))
     assert_close(ours, theirs, 1e-4)
 
 
 @pytest.mark.parametrize("predictor", PREDICTORS)
 def test_it_is_the_plain_function_in_bfloat16_too(predictor):
     model = lower(model_of(predictor, make_likelihood("categorical", bits_of(3, KINDS))), "bfloat16")
-    ours, theirs = both(model, random_window(jax.random.key(1), T=T, streams=(5,)))
+    ours, theirs = both(model, random_window(1, T=T, streams=(5,)))
     assert_close(ours, theirs, 0.05)  # bfloat16 keeps 8 bits
 
 
@@ -84,20 +86,20 @@ def test_it_is_the_plain_function_in_bfloat16_too(predictor):
 def test_logits_that_are_too_many_for_a_gpu_go_in_blocks(blocks, monkeypatch):
     """42 beliefs, 4 steps ahead of each: in one block, or in six of 7, of every seed at once."""
     model = model_of("open_loop", Halved(3, 3, (False, True)))  # has no kernels
-    seeds = jax.tree.map(lambda x: jnp.stack([x, 2 * x]), model)
+    seeds = jax.tree.map(lambda x: np.stack([x, 2 * x]), jax.device_get(model))
     monkeypatch.setattr(prediction, "on_gpu", lambda: True)
     monkeypatch.setattr(prediction, "MOST_LOGITS", 42 // blocks * K * model.likelihood.num_outputs)
     sizes = []
     nats = Halved.nats
     monkeypatch.setattr(Halved, "nats", lambda self, x, target: sizes.append(x.shape[1]) or nats(self, x, target))
-    ours, theirs = jax.vmap(lambda m: both(m, random_window(jax.random.key(1), T=T, streams=(7,))))(seeds)
+    ours, theirs = jax.vmap(lambda m: both(m, random_window(1, T=T, streams=(7,))))(seeds)
     assert_close(ours, theirs, 1e-4)
     assert sizes[0] == 42 // blocks
 
 
 def test_a_model_that_predicts_nothing_has_no_loss():
     model = model_of(None, make_likelihood("categorical", bits_of(3, KINDS)))
-    loss, seen = predict(model, random_window(jax.random.key(1), T=T))
+    loss, seen = predict(model, random_window(1, T=T))
     assert loss == 0
     assert seen.loss_tk is None
 
@@ -112,7 +114,7 @@ class Halved(BitsLikelihood):
 
 def test_a_likelihood_without_a_twin_learns_by_its_own_formula():
     """Its loss is half of the library's own on the same model and window, and its gradient JAX's."""
-    window = random_window(jax.random.key(1), T=T, streams=(5,))
+    window = random_window(1, T=T, streams=(5,))
     library = bits_of(3, KINDS).likelihood("categorical")
     ours, theirs = both(model_of("open_loop", Halved(library.height, library.width, library.is_one_hot)), window)
     assert_close(ours, theirs, 1e-4)

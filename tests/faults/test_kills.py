@@ -31,6 +31,7 @@ WRITE_POINTS = {WORLD: range(55), STREAM: range(0, 55, 5)} if IS_WHOLE else {}  
 SAVE_POINTS = range(40) if IS_WHOLE else (22,)
 RANDOM_KILLS = 100 if IS_WHOLE else 1
 KILLS_PER_RUN = 5
+LATEST = 4.0 if IS_WHOLE else 2.0  # seconds after a run's first word; a tiny one is over soon after
 LONG = 400 if IS_WHOLE else TINY["learner_steps"]  # of a run that is killed at random moments
 WORDS = ["train", WORLD, *FLAGS, "--reward", "ndigo-1"]
 RESUME = ["--trust", *TRUST]
@@ -161,7 +162,7 @@ def test_kills_at_random_moments_lose_nothing(long_run, tmp_path, capsys):
         run = tmp_path / f"run-{num_kills}"
         words = [*WORDS, "--learner-steps", str(LONG), "--out", str(run)]
         for _ in range(min(KILLS_PER_RUN, RANDOM_KILLS - num_kills)):
-            num_kills += killed(start(*words), rng.uniform(0, 4))
+            num_kills += killed(start(*words), rng.uniform(0, LATEST))
             words = ["train", "--resume", str(run), *RESUME]
         ndigo.resume(run, quiet=True, trust=TRUST)
         count["runs identical" if is_whole(run, long_run.path) else "runs spoiled"] += 1

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+import numpy as np
 
 from ndigo.types import Window
 
 
-@partial(jax.jit, static_argnames=("T", "streams", "shape", "num_actions", "state_size", "num_objects", "num_cells"))
 def random_window(
-    key: Array,
+    seed: int,
     *,
     T: int,
     streams: tuple[int, ...] = (),
@@ -24,21 +20,31 @@ def random_window(
     num_cells: int = 6,
     start: int = 0,
 ) -> Window:
-    """Channel 0 is binary, the others one-hot or empty; `mu_t` is uniform."""
-    keys = jax.random.split(key, 7)
+    """Channel 0 is binary, the others one-hot or empty; `mu_t` is uniform.
+
+    NumPy draws it: by `jax.random` it is a program for every new shape.
+    """
+    rng = np.random.default_rng(seed)
     V, _, C = shape
-    walls = jax.random.bernoulli(keys[0], 0.5, (T + 1, *streams, V * V, 1))
-    where = jax.random.randint(keys[1], (T + 1, *streams, C - 1), 0, V * V + 1)
-    objects = jnp.arange(V * V)[:, None] == where[..., None, :]
-    actions = jax.random.randint(keys[2], (T + 2, *streams), 0, num_actions)
-    return Window(
-        o_t=jnp.concatenate([walls, objects], axis=-1).astype(jnp.uint8).reshape(T + 1, *streams, *shape),
-        a_tm1=actions[:-1],
-        a_t=actions[1:-1],
-        mu_t=jnp.full((T, *streams), 1 / num_actions),
-        belief=0.5 * jax.random.normal(keys[3], (*streams, state_size)),
-        agent_state=0.5 * jax.random.normal(keys[4], (*streams, state_size)),
-        start=jnp.full(streams, start, jnp.int32),
-        cells=jax.random.randint(keys[5], (T + 1, *streams, num_objects), 0, num_cells),
-        r_tc=jax.random.normal(keys[6], (T, *streams, C)),
-    )
+
+    def integers(most: int, *sizes: int) -> np.ndarray:
+        return rng.integers(most, size=sizes, dtype=np.int32)
+
+    def normal(*sizes: int) -> np.ndarray:
+        return rng.standard_normal(sizes, np.float32)
+
+    walls = integers(2, T + 1, *streams, V * V, 1)
+    objects = np.arange(V * V)[:, None] == integers(V * V + 1, T + 1, *streams, C - 1)[..., None, :]
+    actions = integers(num_actions, T + 2, *streams)
+    fields = {
+        "o_t": np.concatenate([walls, objects], axis=-1).astype(np.uint8).reshape(T + 1, *streams, *shape),
+        "a_tm1": actions[:-1],
+        "a_t": actions[1:-1],
+        "mu_t": np.full((T, *streams), 1 / num_actions, np.float32),
+        "belief": 0.5 * normal(*streams, state_size),
+        "agent_state": 0.5 * normal(*streams, state_size),
+        "start": np.full(streams, start, np.int32),
+        "cells": integers(num_cells, T + 1, *streams, num_objects),
+        "r_tc": normal(T, *streams, C),
+    }
+    return Window(**{name: jnp.asarray(x) for name, x in fields.items()})

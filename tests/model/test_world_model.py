@@ -101,7 +101,7 @@ def real_model(predictor: str, kinds=("binary", "one_hot"), num_ahead: int = K) 
 def test_table_of_a_window_equals_one_prediction_at_a_time(predictor):
     """b_t by stepping the core, p_{t+k|t} by asking for it alone, -ln p by hand, split by channel."""
     model = real_model(predictor)
-    window = jax.device_get(random_window(jax.random.key(1), T=T))
+    window = jax.device_get(random_window(1, T=T))
     seen = jax.device_get(jax.jit(lambda window: model.look(window))(window))
     step = jax.jit(lambda *frame: model.core.step(*frame))
     predict = jax.jit(lambda b_t, a_k: model.expect(b_t, a_k))
@@ -123,14 +123,14 @@ def test_table_of_a_window_equals_one_prediction_at_a_time(predictor):
 
 @pytest.mark.parametrize("predictor", PREDICTORS)
 def test_a_narrower_table_is_the_start_of_the_whole_one(predictor):
-    model, window = real_model(predictor), random_window(jax.random.key(1), T=T)
+    model, window = real_model(predictor), random_window(1, T=T)
     narrow, whole = jax.jit(lambda window: (table(model.look(window, 2)), table(model.look(window))))(window)
     np.testing.assert_allclose(narrow, whole[:, :2], rtol=1e-5)
 
 
 def test_a_batch_of_windows_is_looked_at_as_each_alone():
     model = real_model("open_loop")
-    window = random_window(jax.random.key(1), T=T, streams=(2,))
+    window = random_window(1, T=T, streams=(2,))
     look = jax.jit(lambda window: table(model.look(window)))
     loss_tk = np.asarray(look(window))
     assert loss_tk.shape == (T, K, 2, 2)
@@ -158,12 +158,12 @@ def test_prediction_loss_is_the_sum_over_k_of_the_mean_over_steps_that_have_a_fr
 def test_prediction_loss_of_a_window_shorter_than_k_is_finite():
     model = real_model("open_loop", num_ahead=9)
     loss = jax.jit(lambda window: prediction_loss(table(model.look(window))))
-    assert np.isfinite(loss(random_window(jax.random.key(1), T=3)))
+    assert np.isfinite(loss(random_window(1, T=3)))
 
 
 def test_nothing_is_learned_through_what_was_seen_of_the_losses():
     """The loss has the gradient of the table's sum; the table that rewards are handed has none."""
-    model, window = real_model("open_loop"), random_window(jax.random.key(1), T=T)
+    model, window = real_model("open_loop"), random_window(1, T=T)
 
     def all_of_the_table(model):
         return table(predict(model, window)[1]).sum()
@@ -188,7 +188,7 @@ def test_nothing_is_learned_through_what_was_seen_of_the_losses():
 def test_no_prediction_lets_a_later_frame_into_its_belief():
     """Changing frame s changes L_{t+k|t} only where the belief has seen it (t >= s) or it is the target."""
     model = real_model("open_loop")
-    window = random_window(jax.random.key(1), T=T)
+    window = random_window(1, T=T)
     look = jax.jit(lambda window: model.look(window))
     s = 3
     o_t = np.array(window.o_t)

@@ -33,7 +33,7 @@ def setting():
         )
     )
     params = random_weights(lambda key: ICM.init(key, model), seed=1)
-    return model, params, random_window(jax.random.key(2), T=T)
+    return model, params, random_window(2, T=T)
 
 
 def relu_mlp(mlp, x):

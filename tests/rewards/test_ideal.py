@@ -84,7 +84,7 @@ def test_rewards_on_an_episode_are_their_definitions_over_every_state():
 
 
 def test_a_stored_reward_is_paid_as_it_was_stored_and_all_of_it_is_known():
-    window = random_window(jax.random.key(0), T=5, streams=(2,), start=100)
+    window = random_window(0, T=5, streams=(2,), start=100)
     seen = Seen(window=window, z_t=jnp.zeros(0), b_t=jnp.zeros(0), loss_tk=None)
     paid = make_reward("ig").pay(None, None, None, seen)
     np.testing.assert_array_equal(paid.r_tc, window.r_tc)

@@ -29,7 +29,7 @@ class NumberedModel(eqx.Module):
 def test_copy_lags_one_or_two_updates_and_none_at_the_first_alone():
     """The learner's order: pay with model n, then update to n + 1, then `after_update` with the one that paid."""
     reward = make_reward("pg")
-    window = random_window(jax.random.key(0), T=T)
+    window = random_window(0, T=T)
     memory = reward.remember(NumberedModel(jnp.int32(0)))
     lags = []
     for n in range(8):
@@ -44,7 +44,7 @@ def test_copy_lags_one_or_two_updates_and_none_at_the_first_alone():
 
 def test_gain_is_positive_where_the_update_helped():
     reward = make_reward("pg")
-    window = random_window(jax.random.key(0), T=T)
+    window = random_window(0, T=T)
     model = NumberedModel(jnp.int32(3))
     paid = reward.pay(None, NumberedModel(jnp.int32(2)), model, model.look(window))
     np.testing.assert_array_equal(paid.r_t, 10)
@@ -53,7 +53,7 @@ def test_gain_is_positive_where_the_update_helped():
 
 def test_no_gradient_reaches_the_copy():
     reward = make_reward("pg")
-    window = random_window(jax.random.key(0), T=T)
+    window = random_window(0, T=T)
 
     def total(num_updates):
         model = NumberedModel(jnp.float32(3))

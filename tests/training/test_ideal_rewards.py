@@ -30,7 +30,8 @@ WORLD = grid_world(
 @pytest.fixture(scope="module")
 def rows():
     """The windows of two agents, [seed, round, actor, window, ...]: the second half of 640 updates on ideal NDIGO-1."""
-    config = config_of(WORLD, window=T, seeds=2, replay_steps=8 * 2 * T * NUM_ROUNDS)
+    # The filter pays: what the model predicts has no part in it, so little is predicted.
+    config = config_of(WORLD, window=T, seeds=2, replay_steps=8 * 2 * T * NUM_ROUNDS, predictor_hidden=8)
     trainer = make_trainer(config, WORLD, make_reward("ideal-ndigo-1"))
     state = trainer.init(jax.random.key(0))
     for _ in range(2):
@@ -59,7 +60,9 @@ def test_replay_holds_what_the_filter_says_of_each_episode(rows):
 
 
 def test_agents_paid_by_the_exact_filter_go_to_the_object_before_the_noise(rows):
-    """The last ten rounds of the actors that explore least. Three agents: the object in all of 120 episodes.
+    """The last ten rounds of the actors that explore least. Of six agents, five: the object in all of 40 episodes.
+
+    The sixth, of another seed than this test's, saw it in 36.
 
     Once it is located nothing pays, so what they do after that is free.
     """

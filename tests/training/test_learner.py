@@ -66,7 +66,7 @@ def tiny_world(has_truth: bool = True) -> World:
 
 
 def batch(seed: int = 0, start: int = 0):
-    return random_window(jax.random.key(seed), T=T, streams=(4,), start=start)
+    return random_window(seed, T=T, streams=(4,), start=start)
 
 
 @cache
@@ -270,7 +270,7 @@ def test_random_trains_the_model_and_the_probe_but_no_policy():
 
 def test_world_without_truth_is_learned_without_a_probe():
     learner = make_learner(CONFIG, tiny_world(has_truth=False), make_reward("ndigo-1"))
-    window = random_window(jax.random.key(0), T=T, streams=(4,), num_objects=0)
+    window = random_window(0, T=T, streams=(4,), num_objects=0)
     state = jax.jit(learner.init)(jax.random.key(0))
     after, numbers = jax.jit(learner.update)(jax.random.key(1), state, window)
     assert state.params.probe is None

@@ -23,7 +23,7 @@ from ndigo.evaluation import streams
 from ndigo.rewards import make_reward
 from ndigo.rewards.reward import earned
 from ndigo.training.streams.resets import begin_where
-from ndigo.training.trainer import make_trainer
+from ndigo.training.trainer import Trainer, make_trainer
 from ndigo.types import Paid
 
 T, ACTORS, WINDOWS, LONGEST = 5, 3, 6, 6
@@ -45,9 +45,14 @@ each_way = pytest.mark.parametrize("where", WORLDS)
 
 
 @cache
+def trainer_of(where: str) -> Trainer:
+    return make_trainer(CONFIG, WORLDS[where](LONGEST), make_reward("ndigo-1"))
+
+
+@cache
 def trained(where: str) -> Any:
     """Two rounds of one seed, and greedy episodes after them."""
-    trainer = make_trainer(CONFIG, WORLDS[where](LONGEST), make_reward("ndigo-1"))
+    trainer = trainer_of(where)
     state, _ = trainer.run_rounds(trainer.init(jax.random.key(0)), 2)
     return jax.device_get((state, trainer.measure(state.learner.params, jax.random.key(1))))
 
@@ -98,17 +103,17 @@ def test_an_actor_goes_on_where_it_was_from_window_to_window_and_round_to_round(
 def test_stored_states_are_those_of_the_stream_so_far(where):
     """In the first round one network saw all: the state before window w is that after the slots before it."""
     windows, state = stored(where)[0], trained(where)[0]
-    trainer = make_trainer(CONFIG, WORLDS[where](LONGEST), make_reward("ndigo-1"))
-    params = jax.tree.map(lambda x: x[0], jax.device_get(trainer.init(jax.random.key(0)).learner.params))
+    params = jax.tree.map(lambda x: x[0], jax.device_get(trainer_of(where).init(jax.random.key(0)).learner.params))
     of_actor = slice(0, WINDOWS)
 
     def stitched(x: np.ndarray) -> np.ndarray:
         return np.concatenate(x[of_actor, :T])
 
     frames = stitched(np.asarray(counting().frame.unpack(windows.o_t)))
+    unroll = jax.jit(lambda core, o_t, *rest: core.unroll(core.encoder(o_t), *rest))
     for core, kept in ((params.model.core, windows.belief), (params.agent.core, windows.agent_state)):
-        h_t = core.unroll(
-            core.encoder(frames), stitched(windows.a_tm1).astype(int), jnp.zeros(8), stitched(windows.is_first)
+        h_t = unroll(
+            core, frames, stitched(windows.a_tm1).astype(int), np.zeros(8, np.float32), stitched(windows.is_first)
         )
         for w in range(1, WINDOWS):
             if not windows.is_first[w, 0]:
@@ -205,7 +210,7 @@ def test_task_reward_alone_is_learned_in_seconds():
 
 def test_curiosity_and_task_are_summed_by_their_weights():
     """Where curiosity is not known its step is left out, unless it has no weight."""
-    window = dataclasses.replace(random_window(jax.random.key(0), T=3), task_t=jnp.array([1.0, 0.0, 10.0]))
+    window = dataclasses.replace(random_window(0, T=3), task_t=jnp.array([1.0, 0.0, 10.0]))
     paid = Paid(jnp.array([5.0, 7.0, 9.0]), None, jnp.array([False, True, True]), jnp.float32(0))
 
     def both(curiosity: float, task: float) -> tuple[list[float], list[bool]]:

@@ -42,7 +42,7 @@ STREAMS = [
 
 
 def stream_window() -> Window:
-    window = random_window(jax.random.key(0), T=T, streams=(len(STREAMS),), state_size=D)
+    window = random_window(0, T=T, streams=(len(STREAMS),), state_size=D)
     is_first, discount_t = np.zeros((T + 1, len(STREAMS)), bool), np.ones((T, len(STREAMS)), np.float32)
     for b, (_, firsts, ends) in enumerate(STREAMS):
         is_first[firsts, b], discount_t[ends, b] = True, 0
@@ -83,7 +83,7 @@ IS_STEP = ~np.asarray(WINDOW.is_first)[1:]
 
 def apart() -> Window:
     """Part p as stream p. What stands after its end is noise, and no number of a step before may depend on it."""
-    noise = random_window(jax.random.key(9), T=T, streams=(len(PARTS),), state_size=D)
+    noise = random_window(9, T=T, streams=(len(PARTS),), state_size=D)
     parts = jax.tree.map(np.array, dataclasses.replace(noise, r_tc=None))
     for p, part in enumerate(PARTS):
         for name in ("o_t", "a_tm1", "a_t", "mu_t", "cells"):
