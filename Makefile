@@ -76,15 +76,15 @@ OR_SAY = || { echo 'make: $< could not be installed into $(@D); the reason stand
 	@test -n '$(PYTHON)' || { echo 'make: no Python >= 3.11 found; name one with PYTHON=...' >&2; exit 1; }
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	@echo 'make: the packages of $< go into $(@D), some minutes the first time'
-	$(INSTALL) --quiet --require-hashes --no-deps -r $< $(OR_SAY)
+	@$(INSTALL) --quiet --require-hashes --no-deps -r $< $(OR_SAY)
 	@touch $@
 
 .venv-peers/torch: requirements-torch.txt .venv-peers/locked
-	$(INSTALL) -r $< $(OR_SAY)
+	@$(INSTALL) -r $< $(OR_SAY)
 	@touch $@
 
 .venv/ready: pyproject.toml .venv/locked
 .venv-peers/ready: pyproject.toml .venv-peers/torch
 .venv/ready .venv-peers/ready:
-	$(INSTALL) --quiet --no-deps --no-build-isolation --editable . $(OR_SAY)
+	@$(INSTALL) --quiet --no-deps --no-build-isolation --editable . $(OR_SAY)
 	@touch $@

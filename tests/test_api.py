@@ -97,11 +97,13 @@ def test_evaluation_repeats_under_the_same_seed_and_counts_episodes(finished):
     np.testing.assert_array_equal(np.asarray(first.first_visit) < finished.world.num_steps, is_seen)
 
 
-def test_a_map_of_ones_own_trains_with_a_probe_that_locates(tmp_path):
+def test_a_map_of_ones_own_trains_with_a_probe_that_locates(tmp_path, capsys):
     layout = ndigo.worlds.read_layout("#####\n#Paa#\n#aaa#\n#####", {"a": "only"})
     ball = ndigo.worlds.Object("ball", "brownian", ("only",))
     world = ndigo.worlds.grid_world("cell", layout, [ball], view=3, num_steps=5)
-    run = ndigo.train(world, "pe", out=tmp_path / "run", quiet=True, **TINY_MAP)
+    said = "world <cell> is a record made in Python: no command can open this run; train MODULE:NAME for that\n"
+    run = ndigo.train(world, "pe", out=tmp_path / "run", **TINY_MAP)
+    assert capsys.readouterr().out.startswith(said)
     assert np.shape(run.metrics()[-1]["evaluation"]["discovery_loss"]) == (2, 1)
     agent = ndigo.load(run.path, world=world)
     first = jax.jit(lambda key: world.observe(world.reset(key)))(jax.random.key(0))
@@ -115,7 +117,7 @@ def test_a_map_of_ones_own_trains_with_a_probe_that_locates(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["binary", "one_hot"])
-def test_a_world_of_one_kind_of_channel_with_other_actions_trains(kind, tmp_path):
+def test_a_world_of_one_kind_of_channel_with_other_actions_trains(kind, tmp_path, capsys):
     """A lamp in a row of three cells, moved left or right by two actions."""
     lamp = ndigo.World(
         name="lamp",
@@ -128,6 +130,7 @@ def test_a_world_of_one_kind_of_channel_with_other_actions_trains(kind, tmp_path
         observe=lambda cell: (jnp.arange(9).reshape(3, 3, 1) == 3 + cell).astype(jnp.uint8),
     )
     run = ndigo.train(lamp, "ndigo-1", out=tmp_path / "run", quiet=True, **{**TINY_MAP, "window": 6})
+    assert capsys.readouterr().out == ""
     line = run.metrics()[-1]
     assert np.shape(line["evaluation"]["visits"]) == (2, 1 if kind == "one_hot" else 0)
     assert np.isfinite(line["learning"]["model_loss"]).all()
@@ -165,6 +168,8 @@ def test_a_world_that_is_not_there_is_one_line(world, message, tmp_path):
 def test_unknown_settings_and_presets_list_the_known(tmp_path):
     with pytest.raises(NdigoError, match=r"^unknown setting 'batches'; nearest: batch; ndigo train --help-all lists"):
         ndigo.train("exp1", batches=3)
+    with pytest.raises(NdigoError, match=r"^unknown setting 'minute'; nearest: minutes; "):
+        ndigo.train("exp1", minute=1)
     with pytest.raises(NdigoError, match=r"^unknown preset 'laptop'; known: cpu, gpu, paper"):
         ndigo.train("exp1", preset="laptop")
 

@@ -72,6 +72,14 @@ def test_an_agents_file_that_names_a_module_is_refused_unless_it_is_trusted(comm
     assert not mark.exists()
 
 
+def test_a_mistyped_trust_is_told_beside_what_was_meant(mark, tmp_path, capsys):
+    agent = planted(tmp_path / "agent.safetensors", world="planted:world")
+    assert "; you trust" not in refused(["evaluate", str(agent)], capsys)
+    err = refused(["evaluate", str(agent), "--trust", "plnted"], capsys)
+    assert err.endswith("or hand over the record); you trust 'plnted', not 'planted'\n")
+    assert not mark.exists()
+
+
 @pytest.mark.parametrize("world", ["os:abort", "code:interact", "sys:exit"])
 def test_a_function_of_pythons_own_is_not_called(world, mark, tmp_path, capsys):
     agent = planted(tmp_path / "agent.safetensors", world=world)

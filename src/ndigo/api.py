@@ -7,6 +7,7 @@ that module (`trust=["my_module"]`) or hand over the record yourself (`world=`, 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -19,11 +20,11 @@ from jax.sharding import Mesh
 from rich.console import Console
 
 from ndigo.agents.agent import Agent
-from ndigo.config import Config, check_minutes, refuse_unlike
+from ndigo.config import SETTINGS_LISTED, Config, check_minutes, refuse_unlike
 from ndigo.config import preset as config_of_preset
 from ndigo.devices.mesh import choose_mesh
 from ndigo.devices.processes import wait_for_all
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, unknown_name
 from ndigo.evaluation.measure import Evaluation
 from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.from_module import check_trust
@@ -127,6 +128,7 @@ def train(
     Ctrl-C finishes the chunk and saves: look at `run.outcome`, continue with `resume(run.path)`.
     Seeds are dealt out to all devices; `mesh="seeds=4,data=2"` says how (docs/scale.md).
     """
+    _refuse_unknown(changes)
     check_minutes(minutes)
     say = (lambda text: None) if quiet else print
     run = create_run(world, reward, preset=preset, out=out, logs=logs, mesh=mesh, say=say, **changes)
@@ -163,9 +165,27 @@ def create_run(
     chosen = None if is_beside else mesh_of(run, mesh)
     refuse_unshared(chosen, run.config, run.world, run.reward)
     new_run(run.path, run.config, run.world, run.reward, chosen)
-    for line in told:
+    for line in (*told, *_told_of_records(run.config)):
         say(line)
     return run
+
+
+def _refuse_unknown(changes: Collection[str]) -> None:
+    """An error for what is neither a setting nor an argument of `train`, with the nearest of both."""
+    fields = {field.name for field in dataclasses.fields(Config)}
+    for name in changes:
+        if name not in fields:
+            known = fields | {*inspect.signature(train).parameters} - {"changes"}
+            raise unknown_name("setting", name, known, SETTINGS_LISTED)
+
+
+def _told_of_records(config: Config) -> list[str]:
+    """A line for each record that no name leads back to."""
+    return [
+        f"{what} {name} is a record made in Python: no command can open this run; train MODULE:NAME for that"
+        for what, name in (("world", config.world), ("reward", config.reward))
+        if name.startswith("<")
+    ]
 
 
 def settled(

@@ -45,11 +45,13 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
     """
     module_name, _, attribute = spec.partition(":")
     if not is_module_name(module_name):
-        raise NdigoError(f"{what} {spec!r}: {module_name!r} is no module's name; write MODULE:NAME")
+        written = _of_file(module_name, attribute) or "MODULE:NAME"
+        raise NdigoError(f"{what} {spec!r}: {module_name!r} is no module's name; write {written}")
     if trust is not None and module_name not in trust:
         raise NdigoError(
             f"{what} {spec!r} is named by a file, and to load it runs the module {module_name!r}: if you trust that, "
             f"add --trust {module_name} (in Python trust=[{module_name!r}], or hand over the record)"
+            f"{_others(trust, module_name)}"
         )
     working_folder_last()
     try:
@@ -58,9 +60,12 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
     except UserCodeError as error:
         if not isinstance(error.__cause__, ModuleNotFoundError):
             raise
-        hint = "run from the folder it lies in, or name that in PYTHONPATH"
         missing = error.__cause__.name or module_name
-        by = "" if missing == module_name else f", which {module_name!r} imports"
+        hint = "run from the folder it lies in, or name that in PYTHONPATH"
+        is_named = missing == module_name or module_name.startswith(f"{missing}.")
+        if is_named and (written := _of_file(module_name, attribute)):
+            hint = f"write {written}"
+        by = "" if is_named else f", which {module_name!r} imports"
         raise NdigoError(f"{what} {spec!r}: there is no module {missing!r}{by}; {hint}") from None
     if not hasattr(module, attribute):
         where = getattr(module, "__file__", None) or "built in"
@@ -79,6 +84,28 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
     if not isinstance(record, kind):
         raise NdigoError(f"{what} {spec!r}: expected a record of {kind.__name__}, got {type(record).__name__}")
     return record
+
+
+def meant_module(name: str, attribute: str) -> str:
+    """`; my_module.py lies here: did you mean my_module:world`, where it does; nothing is run to find out."""
+    module_name = name.removesuffix(".py")
+    if not module_name.isidentifier() or not os.path.isfile(f"{module_name}.py"):
+        return ""
+    return f"; {module_name}.py lies here: did you mean {module_name}:{attribute}"
+
+
+def _of_file(name: str, attribute: str) -> str:
+    """`my_module:world` for one who wrote the file, `folder/my_module.py`; "" for any other name."""
+    folder, file = os.path.split(name)
+    module_name = file.removesuffix(".py")
+    if not file.endswith(".py") or not is_module_name(module_name):
+        return ""
+    return f"{module_name}:{attribute or 'NAME'}{f' from the folder {folder}' if folder else ''}"
+
+
+def _others(trust: Collection[str], module_name: str) -> str:
+    """What is trusted in place of the module: perhaps its name, mistyped."""
+    return f"; you trust {', '.join(map(repr, sorted(trust)))}, not {module_name!r}" if trust else ""
 
 
 def working_folder_last() -> None:

@@ -162,7 +162,17 @@ def test_of_several_objects_each_is_told_by_its_name():
     values |= {"frequency": {"lamp": Estimate(0, 0, 0), "tv": Estimate(100, 100, 100)}}
     told = conclusion(Line("pe", "pe", values), None)
     assert told == "pe: lamp seen in no episode; tv seen in 100% of episodes, first at step 0."
+    values |= {"discovery_loss": {"lamp": Estimate(0.1, 0, 1), "tv": Estimate(2.38, 2, 3)}}
+    told = conclusion(Line("pe", "pe", values), None)
+    assert told == (
+        "pe: lamp seen in no episode, and known to 0.10 nats; tv seen in 100% of episodes, first at step 0, "
+        "and known to 2.38 nats; 0 would be certain."
+    )
     walker = Line("", "", {m: {n: Estimate(x, x, x) for n in ("upper", "lower")} for m, x in FIRST_AND_SHARE.items()})
+    losses = {"discovery_loss": {"upper": Estimate(1.0, 0, 2), "lower": Estimate(4.0, 3, 5)}}
+    told = conclusion(Line("pe", "pe", {**walker.values, **losses}), find_experiment("exp3"))
+    assert told.count("known to") == 2
+    assert "step 320, and known to 4.00 nats; on average 2.50, where " in told
     told = closing(walker, walker, find_experiment("exp3"), 5.0)
     assert "upper seen in 31% of episodes, first at step 320; lower seen in 31%" in told
     assert "(random walker: 31%, step 320; 31%, step 320)" in told

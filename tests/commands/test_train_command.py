@@ -11,6 +11,7 @@ from tiny_runs import FLAGS, WORLD, numbers
 
 import ndigo
 from ndigo.cli import main
+from ndigo.commands.train import minutes_in_words
 
 
 def error(words: list[str], capsys) -> str:
@@ -46,6 +47,13 @@ def test_a_run_stopped_by_its_minutes_says_how_to_continue_and_does(finished, tm
     assert first == f"ndigo-1 in {WORLD}: 2 seeds, 20 learner steps, continued in {run}"
     assert last.startswith("finished at step 20")
     assert numbers(run)[1:] == numbers(finished.path)[1:]
+
+
+@pytest.mark.parametrize(
+    ("minutes", "told"), [(1, "1 minute"), (1.0004, "1 minute"), (0.5, "0.5 minutes"), (12, "12 minutes")]
+)
+def test_one_minute_is_no_minutes(minutes, told):
+    assert minutes_in_words(minutes) == told
 
 
 def test_settings_come_from_a_file_and_flags_override_it(tmp_path, monkeypatch, capsys):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
 from typing import Any
 
 import gymnasium
@@ -19,6 +21,7 @@ from ndigo.curiosity import make_curiosity
 from ndigo.curiosity.gymnasium import CuriousVectorEnv
 from ndigo.curiosity.gymnax import CuriousGymnax
 from ndigo.curiosity.host import Curiosity
+from ndigo.curiosity.paymaster import Paymaster
 from ndigo.errors import NdigoError
 from ndigo.interop.gymnax import GymnaxWorld
 from ndigo.rewards import make_reward
@@ -71,6 +74,15 @@ def test_a_vector_environment_is_paid_as_its_episodes_are_in_both_ways_to_reset(
         assert got[0] == 0
         assert np.abs(got[1:]).min() > 0, "but for its first, every step pays"
     assert envs.curiosity.num_pending == 20
+
+
+def test_every_option_is_named_where_one_looks_for_it():
+    options = [name for name, p in inspect.signature(Paymaster).parameters.items() if p.kind is p.KEYWORD_ONLY]
+    own = [name for name, p in inspect.signature(Curiosity).parameters.items() if p.kind is p.KEYWORD_ONLY]
+    assert {"see", "learn_every"} <= {*options} - {*own}
+    for face, names in ((CuriousVectorEnv, options), (Curiosity, own)):
+        words = re.findall(r"\w+", face.__doc__ or "")
+        assert [name for name in names if name not in words] == []
 
 
 class Broken(Counter):

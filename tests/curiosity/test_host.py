@@ -103,7 +103,7 @@ def test_a_save_goes_on_bit_for_bit_and_a_damaged_one_is_named(rolled, tmp_path)
         numbers = bonus.learn()
         assert numbers is not None
         assert np.isfinite(numbers.model_loss).all()
-        told = f"Numbers(updates={len(numbers.reward)}, model_loss={numbers.model_loss.mean():.3g}, reward="
+        told = f"Numbers(updates={numbers.updates}, model_loss={numbers.model_loss.mean():.3g}, reward="
         assert repr(numbers).startswith(told)
         assert len(repr(numbers)) < 80
     np.testing.assert_array_equal(first.paid, second.paid)  # type: ignore[attr-defined]
@@ -258,6 +258,26 @@ def test_a_rollout_that_the_replay_cannot_hold_is_named_and_nothing_is_lost(roll
     assert bonus.num_pending == longest + 1
     for one, other in zip(before, leaves(bonus), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_learn_learns_nothing_and_says_so_until_every_stream_has_a_window(rolled):
+    """A window of 4 steps is 5 frames, the reset's among them; what came before is kept, and counts."""
+    bonus, nobody = made(), np.zeros(N, bool)
+    assert bonus.learn() is None
+    bonus.reset(rolled.o_tp1[0])
+    before = jax.device_get(bonus.state.params)
+    for t in range(1, 4):
+        bonus.pay(rolled.a_t[t], rolled.o_tp1[t], nobody)
+        assert bonus.learn() is None
+    assert bonus.numbers is None
+    assert (int(bonus.state.step), bonus.num_pending) == (0, 0)
+    jax.tree.map(np.testing.assert_array_equal, before, jax.device_get(bonus.state.params))
+    bonus.pay(rolled.a_t[4], rolled.o_tp1[4], nobody)
+    numbers = bonus.learn()
+    assert numbers is not None
+    assert numbers is bonus.numbers
+    assert (int(numbers.updates), int(bonus.state.step)) == (2, 2)
+    assert np.isfinite(numbers.model_loss).all()
 
 
 def test_a_last_frame_is_kept_only_where_the_world_gave_one(rolled):

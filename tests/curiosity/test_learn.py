@@ -108,6 +108,8 @@ def test_it_learns_what_can_be_learned_and_noise_ends_up_paying_nothing():
     step, r, numbers = jax.device_get(train(jax.random.key(0), *rolled[:4]))
     # A window is 9 frames: after the first rollout none is whole.
     assert np.isnan(numbers.model_loss[0]).all()
+    np.testing.assert_array_equal(numbers.is_learned.sum(axis=1), [0] + [4] * (num_rollouts - 1))
+    assert repr(jax.tree.map(lambda x: x[0], numbers)) == "Numbers(updates=0)"
     assert np.isfinite(numbers.model_loss[1:]).all()
     assert step == 4 * (num_rollouts - 1)
     *cells, coin = numbers.model_loss_c[-20:].mean(axis=(0, 1))

@@ -77,10 +77,10 @@ def test_the_papers_verdicts_are_the_same_with_it(annex, monkeypatch, capsys):
     for row in all_rows():
         if row.experiment == "exp1":
             make_up(Path("rows"), row)
-    with_it = said(capsys, "report", "--paper", "--rows", "rows", "--out", "out")
+    with_it = said(capsys, "report", "--paper", "--full", "--rows", "rows", "--out", "out")
     verdicts = [line for line in with_it.splitlines() if line[:1].isdigit() and ". " in line[:4]]
     del EXPERIMENTS["annex"]
-    without = said(capsys, "report", "--paper", "--rows", "rows", "--out", "out")
+    without = said(capsys, "report", "--paper", "--full", "--rows", "rows", "--out", "out")
     assert verdicts == [line for line in without.splitlines() if line[:1].isdigit() and ". " in line[:4]]
     assert len(verdicts) == len(all_claims())
     register(EXPERIMENT)

@@ -1,12 +1,14 @@
 """Worlds by name, and experiments that build theirs when first asked."""
 
 import dataclasses
+import sys
 
 import jax
 import pytest
 
 from ndigo.errors import NdigoError
 from ndigo.paper.experiments import EXPERIMENTS, find_world
+from ndigo.rewards import make_reward
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -23,6 +25,33 @@ def test_an_unknown_name_lists_worlds_and_experiments_with_the_nearest():
         NdigoError, match=r"^unknown world or experiment 'mase'; known: .*exp1.*\(nearest: maze\); other"
     ):
         find_world("mase")
+
+
+@pytest.mark.parametrize("name", ["my_module", "my_module.py"])
+def test_a_module_without_the_name_of_its_record_is_told_how_it_is_written(name, tmp_path, monkeypatch):
+    """From the file that lies there, which is not run."""
+    (tmp_path / "my_module.py").write_text("raise SystemExit\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NdigoError, match=r"; my_module\.py lies here: did you mean my_module:world$"):
+        find_world(name)
+    with pytest.raises(NdigoError, match=r"; my_module\.py lies here: did you mean my_module:reward$"):
+        make_reward(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("there_is.py:world", "there_is:world"),
+        ("there_is_none.py:world", "there_is_none:world"),
+        ("maps/there_is.py:world", "there_is:world from the folder maps"),
+    ],
+)
+def test_a_file_in_place_of_a_module_is_told_how_it_is_written(name, written, tmp_path, monkeypatch):
+    (tmp_path / "there_is.py").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    with pytest.raises(NdigoError, match=rf"^world '{name}': .*; write {written}$"):
+        find_world(name)
 
 
 def test_a_suites_name_with_one_colon_is_told_of_the_other():

@@ -17,7 +17,10 @@ STUDIES = ROOT / "studies"
 
 @pytest.mark.parametrize(
     ("study", "num_tables"),
-    [("first-recipe", 2), ("two-cores", 6), ("first-maze", 1), ("recipe", 4), ("two-objects", 1), ("policy-mean", 1)],
+    [
+        *(("first-recipe", 2), ("two-cores", 6), ("first-maze", 1), ("recipe", 4), ("two-objects", 1)),
+        *(("policy-mean", 1), ("suites", 1)),
+    ],
 )
 def test_the_tables_of_a_study_are_what_its_files_say(study, num_tables, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["table.py"])
@@ -26,6 +29,15 @@ def test_the_tables_of_a_study_are_what_its_files_say(study, num_tables, monkeyp
     assert len(tables) == num_tables
     written = (STUDIES / study / "README.md").read_text()
     assert [table for table in tables if table not in written] == []
+
+
+def test_the_steps_since_an_object_was_in_view_are_counted_from_its_last_sight():
+    study = runpy.run_path(str(STUDIES / "knowledge" / "table.py"))
+    is_seen = np.random.default_rng(0).random((3, 40, 2)) < 0.1
+    since = study["steps_since"](is_seen)
+    for (e, t, i), found in np.ndenumerate(since):
+        sights = [s for s in range(t + 1) if is_seen[e, s, i]]
+        assert found == (t - sights[-1] if sights else -1)
 
 
 def test_every_study_has_a_question():

@@ -192,6 +192,27 @@ def test_an_object_is_moved_by_click_and_by_keys_and_the_belief_breaks(page, rec
     assert "'fixed' cannot stand at row 9, column 7" in page.text(".notice")
 
 
+def test_an_object_put_where_it_is_moves_nothing_and_nothing_is_forgotten(page):
+    page.step_to(6)
+    page.step_to(3)
+    page.press("d", "Enter")
+    page.wait_for("a word", lambda: page.text(".hint").startswith("fixed is there"))
+    page.press("Escape", "End")
+    page.reach(6)
+    assert page.page.get_by_label("you moved an object").count() == 0
+
+
+def test_letters_are_keys_in_either_case(page):
+    episode = page.page.get_by_label("Episode", exact=True)
+    for key, mode in (("D", "drop"), ("W", "wheel"), ("Shift+D", "drop"), ("d", "drop")):
+        page.press(key)
+        assert page.page.get_attribute(".ndigo", "data-mode") == mode
+        page.press("Escape")
+    for key, number in (("N", "1"), ("Shift+N", "0")):  # Caps Lock is not shift
+        page.press(key)
+        page.wait_for(f"episode {number}", lambda number=number: episode.input_value() == number)
+
+
 def test_two_agents_are_compared_on_the_same_world(watch, live, recorded):
     page = watch(live, viewport={"width": 1440, "height": 900}).ready()
     page.press("c")

@@ -6,7 +6,9 @@ import threading
 
 import numpy as np
 import pytest
+from small_maps import corner
 
+from ndigo.viewer.page import export_html
 from ndigo.viewer.stage import Company, Performer
 from ndigo.watching.recording import episode_key
 from ndigo.watching.session import Session
@@ -17,6 +19,18 @@ from viewer.watcher import PATIENCE
 CUT = """() => [...document.querySelectorAll(".value, .time, .title, .caption, .views .readout")]
   .filter((e) => e.offsetParent && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 4))
   .map((e) => e.textContent)"""
+
+# How many lines a head of the table has, in each pane.
+LINES = """(head) => [...document.querySelectorAll(".numbers thead th")].filter((th) => th.textContent === head)
+  .map((th) => {
+    const range = document.createRange();
+    range.selectNodeContents(th);
+    return range.getClientRects().length;
+  })"""
+
+# How much is painted in the lowest five pixels of each timeline.
+BELOW_STRIPS = """() => [...document.querySelectorAll(".timeline canvas")].map((canvas) => canvas.getContext("2d")
+  .getImageData(0, canvas.height - 5, canvas.width, 5).data.filter((x, i) => i % 4 === 3 && x > 0).length)"""
 
 
 @pytest.mark.parametrize(("width", "height"), [(1400, 900), (1920, 1080), (2560, 1440)])
@@ -31,7 +45,10 @@ def test_two_agents_fill_a_wide_screen_and_no_number_is_cut(watch, live, width, 
     assert min(box["width"] for box in maps) > 0.21 * width
     views = [box.bounding_box() for box in page.page.locator("figure.seen canvas").all()]
     assert max(view["width"] for view in views) < 0.6 * maps[0]["width"]
+    assert min(view["width"] for view in views) > 0.36 * maps[0]["width"]
     assert page.page.evaluate(CUT) == []
+    assert page.page.evaluate(LINES, "in view") == [1, 1]
+    assert page.page.evaluate(BELOW_STRIPS) == [0, 0]
     assert page.page.evaluate("document.documentElement.scrollHeight") <= height  # all of it at once
     assert page.text(".time") == "step 110 of 400"
 
@@ -44,6 +61,18 @@ def test_two_agents_fit_a_laptops_screen_without_scrolling(watch, live):
     for width, height in ((1366, 768), (1280, 800)):
         page.page.set_viewport_size({"width": width, "height": height})
         assert page.page.evaluate("document.documentElement.scrollHeight") <= height
+
+
+def test_wide_maps_have_the_whole_width_and_all_else_below_them(watch, recorded, tmp_path):
+    page_of = export_html(corner(recorded, 5, 11), tmp_path / "page.html")
+    page = watch(page_of.as_uri(), viewport={"width": 1400, "height": 900}, offline=True).ready()
+    box = lambda part: page.page.locator(part).bounding_box()  # noqa: E731
+    world, seen, numbers = box("figure.world"), box("figure.seen"), box(".numbers")
+    assert page.page.locator(".maps figure").count() == 3
+    assert world["width"] > 0.3 * 1400
+    assert 0 < seen["y"] - (world["y"] + world["height"]) < 20
+    assert numbers["y"] == pytest.approx(seen["y"], abs=2)
+    assert page.page.evaluate("document.documentElement.scrollHeight") <= 900
 
 
 def test_it_says_what_it_waits_for_and_then_plays_at_once(watch, shipped):

@@ -11,6 +11,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from PIL import Image, ImageDraw
+from small_maps import corner
 
 from ndigo.errors import NdigoError
 from ndigo.storage.run_folder import WriteError
@@ -232,9 +233,10 @@ def test_a_figure_holds_the_panels_of_its_steps_pixel_by_pixel(recorded, tmp_pat
         np.testing.assert_array_equal(column[below : below + side], belief_panel(recorded, 0, t, [0, 1], CELL_PIXELS))
 
 
-def test_no_words_of_a_figure_lie_on_others_or_leave_it(recorded):
+@pytest.mark.parametrize("shape", [(19, 19), (5, 11), (3, 19), (19, 3)])
+def test_no_words_of_a_figure_lie_on_others_or_leave_it(recorded, shape):
     things = [thing | {"name": f"the {thing['name']} thing of this world"} for thing in recorded.meta["objects"]]
-    renamed = dataclasses.replace(recorded, meta=recorded.meta | {"objects": things})
+    renamed = corner(dataclasses.replace(recorded, meta=recorded.meta | {"objects": things}), *shape)
     for steps in ([0], [0, 200], [0, 1, 3, 400]):
         figure = draw_snapshots(renamed, 0, steps)
         canvas = FigureCanvasAgg(figure)

@@ -83,6 +83,11 @@ def test_unknown_kind_names_the_nearest():
         Object("x", "brownain", ("hall",))
 
 
+def test_a_text_is_no_tuple_of_rooms():
+    with pytest.raises(NdigoError, match=r"^object 'x': rooms 'hall' is text, expected \('hall',\)$"):
+        Object("x", "fixed", "hall")  # type: ignore[arg-type]
+
+
 def test_only_white_noise_may_be_told_whether_it_blocks():
     assert Object("x", "white_noise", ("hall",), blocks=True).is_blocking
     with pytest.raises(NdigoError, match="always blocks"):

@@ -46,6 +46,11 @@ from ndigo.terminal.options import Trust
 from ndigo.terminal.working import working
 from ndigo.watching.recording import record_numbered
 
+COLUMNS = (
+    "Mean over seeds, its 95% bootstrap interval, and what the paper prints. The discovery loss is the mean over the "
+    "objects to discover. Of the worst seed: the largest loss, and the fewest episodes that see them, their mean too."
+)
+
 
 @dataclass(frozen=True)
 class Arguments:
@@ -206,7 +211,7 @@ def _print_found(sheets: Sequence[Sheet], judged: Sequence[JudgedClaim], console
             print(fitted(claim_text(number, one) if is_full else claim_line(number, one)))
     made = [sheet if is_full else sheet.made for sheet in sheets if not sheet.is_empty]
     if made:
-        print(fitted("\nMean over seeds with 95% bootstrap interval, and what the paper prints.\n"))
+        print(fitted(f"\n{COLUMNS}\n"))
     for sheet in made:
         console.print(as_rich(sheet), "")
     if not made:

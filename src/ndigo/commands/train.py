@@ -293,7 +293,8 @@ def _closing(runs: Sequence[Run], minutes: float | None, taken: float) -> int:
     why = outcome.why
     if why == "time" and minutes is not None:
         chunk = f"a chunk of {runs[0].config.updates_per_chunk:,} steps"
-        why = f"its {minutes:.3g} minutes ended within {chunk}, which is always finished: {taken:.3g} minutes"
+        given, spent = minutes_in_words(minutes), minutes_in_words(taken)
+        why = f"its {given} ended within {chunk}, which is always finished: {spent}"
     line = f"stopped at step {outcome.step:,} ({why}) and saved; continue with {again}"
     if outcome.why == "finished":
         line = f"finished at step {outcome.step:,}; see ndigo report {path}"
@@ -304,6 +305,11 @@ def _closing(runs: Sequence[Run], minutes: float | None, taken: float) -> int:
     if diverged and not outcome.is_stop:
         return DivergedError.exit_code
     return 0 if outcome.why in ("finished", "time") else 128 + signal.Signals[outcome.why]
+
+
+def minutes_in_words(minutes: float) -> str:
+    """`1 minute`, `2.5 minutes`."""
+    return f"{minutes:.3g} minute{'' if f'{minutes:.3g}' == '1' else 's'}"
 
 
 def _refuse_changes(args: Arguments) -> None:

@@ -32,7 +32,15 @@ Steps = tuple[np.ndarray, Any, np.ndarray, Any]  # a_t, o_tp1, is_first, o_last 
 
 
 class Curiosity:
-    """One world model that watches `num_envs` streams, pays for them and learns from them."""
+    """One world model that watches `num_envs` streams, pays for them and learns from them.
+
+    reward  a name (ndigo-4) or a record          frame  what the agent sees (`ndigo.frames`)
+    config  sizes, rates and replay of the world model, as `ndigo.config.preset("cpu", window=16)`; what concerns the
+            agent is not read; without it `ndigo.curiosity.record.DEFAULT`, the cpu preset's sizes with a window of 32
+    scale   None: pay in nats; "return-std": divided by the running deviation of the discounted returns of the pay
+    gamma   the discount of those returns; without `scale` not read
+    seed    of the weights, and of which windows are learned from
+    """
 
     def __init__(
         self,
@@ -43,8 +51,8 @@ class Curiosity:
         *,
         config: Config | None = None,
         seed: int = 0,
-        scale: str | None = None,  # None: nats; "return-std": in units of the returns' deviation
-        gamma: float = 0.99,  # of those returns
+        scale: str | None = None,
+        gamma: float = 0.99,
     ):
         check_count("num_envs", num_envs)
         if scale is not None and scale not in scaling.SCALES:
@@ -59,7 +67,7 @@ class Curiosity:
         self.state = self._programs.init(key, num_envs)
         self.carry = self.pure.start(num_envs)
         self.clock = 0  # steps paid
-        self.numbers: Numbers | None = None  # of the last `learn`
+        self.numbers: Numbers | None = None  # of the last `learn` that learned
         self._scaling = scaling.start(num_envs)
         self._pending: list[Steps] = []
         self._seen: Any = None  # the newest frames
@@ -82,8 +90,10 @@ class Curiosity:
     def pay(self, actions: Any, observations: Any, is_first: Any = None, last: Any = None) -> tuple[Any, Any]:
         """r [N] and its nats by channel [N, C] for the actions that led to these frames.
 
-        Where `is_first` is True the frame begins an episode; `last` holds, there, the frame that ended the one before
-        (worlds that reset within a step), and the action is paid for that.
+        Where `is_first` is True the frame begins an episode. In worlds that reset within a step (Gymnasium's SAME_STEP,
+        Stable-Baselines3) it is this step's dones; `last` holds, there, the frame that ended the episode before, and
+        the action is paid for that. Where the step after the end resets (NEXT_STEP, Gymnasium's default), it is the
+        dones of the step before, without `last`, and that step is paid 0.
         """
         lead = (self.num_envs,)
         a_t, o = self._actions(actions, lead), self._frames("observations", observations, lead)
@@ -122,14 +132,21 @@ class Curiosity:
         return self._finite(r)
 
     def learn(self) -> Numbers | None:
-        """Learns from all that was paid since the last time; the updates' numbers, None where nothing was paid."""
+        """Learns from all that was paid since the last time; the updates' numbers, None where nothing was learned.
+
+        That is where nothing was paid, and until every stream has `config.window` steps after its first frame (32 where
+        no config says otherwise): the steps are kept for later.
+        """
         if not self._pending:
             return None
         next_key, key = jax.random.split(self._key)
         self.state, numbers = self._programs.learn(key, self.state, _together(self._pending), None)
         self._key, self._pending = next_key, []
-        self.numbers = jax.device_get(numbers)
-        return self.numbers
+        numbers = jax.device_get(numbers)
+        if numbers.updates == 0:
+            return None
+        self.numbers = numbers
+        return numbers
 
     def believe(self) -> np.ndarray:
         """The beliefs b_t [N, D] after the newest frames: the world model as a representation."""

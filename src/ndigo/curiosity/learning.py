@@ -12,7 +12,7 @@ import numpy as np
 import optax
 from jax import lax
 from jax.core import Tracer
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ndigo.config import Config
 from ndigo.curiosity.paying import Params
@@ -34,21 +34,33 @@ class State(eqx.Module):
 
 
 class Numbers(eqx.Module):
-    """What the updates of one `learn` tell: each [num_updates, ...], in nats; NaN while no window is whole."""
+    """What the updates of one `learn` tell: each [num_updates, ...], in nats.
+
+    Before every stream has a whole window (`config.window` steps after its first frame) nothing is learned: `updates`
+    is 0, and the rest, whose shapes cannot depend on that inside `jit`, is NaN.
+    """
 
     model_loss: Float[Array, " U"]  # over all that is predicted ahead
     model_loss_c: Float[Array, "U C"]  # one step ahead, by channel
     reward: Float[Array, " U"]  # paid per step, on average over the windows
     reward_c: Float[Array, "U C"]
     reward_loss: Float[Array, " U"]  # of the reward's own networks
+    is_learned: Bool[Array, " U"]
+
+    @property
+    def updates(self) -> Int[Array, ""]:
+        """How many updates were made."""
+        return self.is_learned.sum()
 
     def __repr__(self) -> str:
         """`Numbers(updates=8, model_loss=4.12, reward=0.013, reward_loss=0)`: means; by name alone inside `jit`."""
         if not all(isinstance(x, NUMBERS) and not isinstance(x, Tracer) for x in jax.tree.leaves(self)):
             return "Numbers(...)"
+        if self.updates == 0:
+            return "Numbers(updates=0)"
         names = ("model_loss", "reward", "reward_loss")
         means = [f"{name}={np.mean(getattr(self, name)):.3g}" for name in names]
-        return f"Numbers(updates={np.size(self.reward)}, {', '.join(means)})"
+        return f"Numbers(updates={self.updates}, {', '.join(means)})"
 
 
 def make_optimiser(config: Config) -> Any:
@@ -61,7 +73,7 @@ def make_update(config: Config, reward: IntrinsicReward, by: Twins, num_channels
 
     def loss(learned: Any, memory: Any, window: Window) -> tuple[Array, Any]:
         model_loss, seen, paid = predict_and_pay(config, reward, by, learned[0], learned[1], memory, window)
-        numbers = {"model_loss": model_loss, **paid_numbers(seen, paid, num_channels)}
+        numbers = {"model_loss": model_loss, **paid_numbers(seen, paid, num_channels), "is_learned": jnp.bool_(True)}
         return model_loss + paid.loss, lax.stop_gradient((Numbers(**numbers), paid))
 
     def update(state: State, window: Window) -> tuple[State, Numbers]:
@@ -83,4 +95,4 @@ def make_update(config: Config, reward: IntrinsicReward, by: Twins, num_channels
 
 def nothing_learned(num_updates: int, num_channels: int) -> Numbers:
     some, by_channel = jnp.full(num_updates, jnp.nan), jnp.full((num_updates, num_channels), jnp.nan)
-    return Numbers(some, by_channel, some, by_channel, some)
+    return Numbers(some, by_channel, some, by_channel, some, is_learned=jnp.zeros(num_updates, bool))

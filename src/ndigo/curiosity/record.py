@@ -69,7 +69,7 @@ class PureCuriosity:
     start: Callable[[int], Any]  # number of streams -> carry
     pay: PayFunction  # -> carry, r [N], r_c [N, C]
     pay_rollout: PayFunction  # -> carry, r [T, N], is_known [T, N]: False where no step led to a frame
-    learn: LearnFunction  # adds to the replay, then updates from it
+    learn: LearnFunction  # adds to the replay, then updates from it, once every stream has `config.window` steps
     believe: Callable[[Any], Float[Array, "N D"]]  # carry -> b_t, for whoever wants a representation
     reward: IntrinsicReward
     frame: Frame

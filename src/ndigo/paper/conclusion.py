@@ -29,10 +29,11 @@ def mean_over(line: Line, metric: str, names: Sequence[str], end: str = "mean") 
     return float(np.mean([getattr(line.values[metric][name], end) for name in names]))
 
 
-def seen_in_words(line: Line, names: Sequence[str]) -> str:
-    """`seen in 50% of episodes, first at step 51`; of several objects, each by its name.
+def seen_in_words(line: Line, names: Sequence[str], *, is_known: bool = False) -> str:
+    """`seen in 50% of episodes, first at step 51`; of several objects, each by its name. `is_known` adds the loss.
 
-    No means over objects: one that is never seen counts as first seen when the episode ends.
+    No means over objects: one that is never seen counts as first seen when the episode ends, and noise, whose loss
+    nobody can lower, would hide what is known of another.
     """
     shares = [line.values["frequency"][name].mean for name in names]
     firsts = [line.values["first_visit"][name].mean for name in names]
@@ -40,6 +41,9 @@ def seen_in_words(line: Line, names: Sequence[str]) -> str:
         f"seen in {share:.0f}% of episodes, first at step {first:.0f}" if share else "seen in no episode"
         for share, first in zip(shares, firsts, strict=True)
     ]
+    if is_known:
+        losses = [line.values["discovery_loss"][name].mean for name in names]
+        told = [f"{text}, and known to {loss:.2f} nats" for text, loss in zip(told, losses, strict=True)]
     return told[0] if len(names) == 1 else "; ".join(f"{name} {text}" for name, text in zip(names, told, strict=True))
 
 
@@ -54,18 +58,16 @@ def conclusion(line: Line, experiment: Experiment | None, who: str | None = None
     names = list(losses or line.values["visits"]) if experiment is None else list(experiment.discovers)
     if not names:
         return f"{who}: its world names nothing that could be seen."
-    seen = seen_in_words(line, names)
+    told = seen_in_words(line, names, is_known=bool(losses))
     if not losses:
-        return f"{who}: {_named(names, seen)}."
-    known = f"known to {mean_over(line, 'discovery_loss', names):.2f} nats{' on average' if len(names) > 1 else ''}"
+        return f"{who}: {_named(names, told)}."
     if experiment is None or (level := prior(experiment.name)) is None:
-        return f"{who}: {_named(names, seen)}, and {known}, where 0 is certain."
+        return f"{who}: {_named(names, told)}{', where 0 is certain' if len(names) == 1 else '; 0 would be certain'}."
+    mean = mean_over(line, "discovery_loss", names)
+    told += f"; on average {mean:.2f}" if len(names) > 1 else ""
     what = " and ".join(names) if len(names) < 3 else f"the {len(names)} objects"
-    is_found = mean_over(line, "discovery_loss", names) < half_of_knowing_the_room(experiment.name)
-    return (
-        f"{who} {'discovers' if is_found else 'does not discover'} {what}: {seen}, and {known}, where "
-        f"{level:.2f} knows the room and 0 the cell."
-    )
+    verb = "discovers" if mean < half_of_knowing_the_room(experiment.name) else "does not discover"
+    return f"{who} {verb} {what}: {told}, where {level:.2f} knows the room and 0 the cell."
 
 
 def _named(names: Sequence[str], seen: str) -> str:

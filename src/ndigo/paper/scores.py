@@ -100,8 +100,12 @@ def scores_figure(found: Scores) -> Figure | None:
             right.plot(taus, profile(by_experiment, taus), label=reward, **line, **marks)  # type: ignore[arg-type]
         left.set_yticks(range(len(found)), [f"{name} ({len(of)})" for name, of in found.items()])
         left.invert_yaxis()
-        left.set_xlabel("score, interquartile mean")
-        right.set(xlabel="score tau", ylabel="share of seeds above tau", ylim=(0, 1))
+        left.set_xlabel("interquartile mean of the score\n(in brackets, of how many experiments)")
+        right.set(
+            xlabel="score tau, of a perfect memory: 0 on a random walk,\n1 on the best search known",
+            ylabel="share of seeds above tau",
+            ylim=(0, 1),
+        )
         for axis in (left, right):
             for at in (0, 1):
                 axis.axvline(at, color=INK, alpha=0.5, linewidth=0.8, linestyle=":")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.from_module import from_module
+from ndigo.from_module import from_module, meant_module
 from ndigo.rewards.icm import ICM
 from ndigo.rewards.ideal import ideal, pay_exactly
 from ndigo.rewards.information_gain import make_information_gain
@@ -48,7 +48,7 @@ def make_reward(name: str, *, trust: Collection[str] | None = None) -> Intrinsic
         raise NdigoError(f"reward {name} was a record made in Python; hand it over again, or train it as MODULE:NAME")
     family, _, number = name.partition("-")
     if family not in FAMILIES:
-        raise unknown_name("reward", name, REWARDS)
+        raise NdigoError(f"{unknown_name('reward', name, REWARDS)}{meant_module(name, 'reward')}")
     make, written = FAMILIES[family]
     if not number.isdecimal() or len(number) > 9:
         raise NdigoError(f"reward {name!r}: write {written}")

@@ -30,6 +30,7 @@ LEFT, GAP = 0.5, 0.08  # inches: before the first map, between two; whole pixels
 KEY_SIZE, KEY_ROW = 7.5, 0.16  # of the key: points of its words, inches of a row
 MARK, BETWEEN, SCALE = 0.14, 0.14, 0.4  # inches: a mark before its word, between two words, the scale of a belief
 LETTER = 0.2  # inches that a step's letter takes
+WORDS = 0.7  # inches that "(h) step 400" or "the world" takes, with a little beside it
 
 
 def chosen_steps(episodes: Recording, episode: int) -> list[int]:
@@ -72,7 +73,8 @@ def draw_snapshots(episodes: Recording, episode: int, steps: Sequence[int]) -> F
     rows, cols = episodes.walls.shape
     tall, wide = rows * CELL_PIXELS / DPI, cols * CELL_PIXELS / DPI
     # All in inches from the top left; a figure of few panels is still wide enough for its plot and its key.
-    across = max(len(steps) * (wide + GAP) - GAP, COLUMN - LEFT - 0.1)
+    apart = max(wide, WORDS) + GAP
+    across = max(len(steps) * apart - GAP, COLUMN - LEFT - 0.1)
     key, marks = _key_places(episodes, across), _marks(episodes)
     tall_key = KEY_ROW * (1 + max(row for row, _ in key))
     width, height = LEFT + across + 0.1, 0.48 + 2 * tall + GAP + 0.3 + 1.05 + 0.26 + tall_key
@@ -86,20 +88,28 @@ def draw_snapshots(episodes: Recording, episode: int, steps: Sequence[int]) -> F
     everything = range(len(episodes.meta["objects"]))
     top = 0.48
     for i, t in enumerate(steps):
-        x = LEFT + i * (wide + GAP)
+        x = LEFT + i * apart
         world, belief = place(x, top, wide, tall), place(x, top + tall + GAP, wide, tall)
         world.set_title(f"({_letter(i)}) step {t}", pad=3, fontsize=8)
         _show(world, world_panel(episodes, episode, t, CELL_PIXELS))
         _show(belief, belief_panel(episodes, episode, t, everything, CELL_PIXELS))
         if i == 0:
-            world.set_ylabel("the world")
-            belief.set_ylabel("its belief")
+            _name_row(world, "the", "world", tall)
+            _name_row(belief, "its", "belief", tall)
     _draw_losses(place(LEFT, top + 2 * tall + GAP + 0.3, across, 1.05), episodes, episode, steps)
     axes = place(LEFT, height - tall_key - 0.02, across, tall_key)
     axes.set_axis_off()
     axes.set(xlim=(0, across), ylim=(-tall_key / KEY_ROW, 0))
     _draw_key(axes, marks, key, colours_of(episodes)[0])
     return figure
+
+
+def _name_row(axes: Axes, article: str, noun: str, tall: float) -> None:
+    """Beside the first map and along it; beside one that is less tall than the words are long, in two lines."""
+    if tall >= WORDS:
+        axes.set_ylabel(f"{article} {noun}", fontsize=8)
+    else:
+        axes.set_ylabel(f"{article}\n{noun}", fontsize=8, rotation="horizontal", ha="right", va="center")
 
 
 def _draw_losses(axes: Axes, episodes: Recording, episode: int, steps: Sequence[int]) -> None:
@@ -116,8 +126,9 @@ def _draw_losses(axes: Axes, episodes: Recording, episode: int, steps: Sequence[
             together.append([i])
     for group in together:
         letters = "-".join(dict.fromkeys(map(_letter, (group[0], group[-1]))))
-        place = (steps[group[0]] + steps[group[-1]]) / 2, 1.02
-        axes.annotate(f"({letters})", place, xycoords=("data", "axes fraction"), ha="center", fontsize=7)
+        # Not left of the axis, where its numbers are.
+        middle = max((steps[group[0]] + steps[group[-1]]) / 2, _inches(f"({letters})") / 2 * per_inch)
+        axes.annotate(f"({letters})", (middle, 1.02), xycoords=("data", "axes fraction"), ha="center", fontsize=7)
     axes.set(xlim=(0, episodes.meta["num_steps"]), ylim=(0, None))
     axes.set_ylabel("discovery loss (nats)", fontsize=7)
     axes.tick_params(labelsize=7)

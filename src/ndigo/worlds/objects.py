@@ -32,6 +32,8 @@ class Object:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise unknown_name("object kind", self.kind, KINDS)
+        if isinstance(self.rooms, str):  # whose every letter would be a room
+            raise NdigoError(f"object {self.name!r}: rooms {self.rooms!r} is text, expected ({self.rooms!r},)")
         if self.blocks is False and KINDS[self.kind].blocks:
             # Only white noise always leaves the agent's cell: the others would share it.
             raise NdigoError(f"object {self.name!r}: a {self.kind} object always blocks the agent")

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.from_module import from_module
+from ndigo.from_module import from_module, meant_module
 from ndigo.interop.suites import MARK, SUITES, suite_world
 from ndigo.paper.experiment import EXPERIMENTS, Experiment, Row, experiment_of, find_experiment, register
 from ndigo.paper.experiments import exp1, exp2, exp3, exp4, exp5
@@ -33,7 +33,8 @@ def find_world(name: str, *, trust: Collection[str] | None = None, **options) ->
         return make_world(experiment.world_name, **options) if options and not is_own else experiment.world
     if name not in WORLDS:
         error = unknown_name("world or experiment", name, [*EXPERIMENTS, *WORLDS])
-        raise NdigoError(f"{error}; other people's are SUITE::ID ({', '.join(SUITES)}), your own MODULE:NAME")
+        elsewhere = f"; other people's are SUITE::ID ({', '.join(SUITES)}), your own MODULE:NAME"
+        raise NdigoError(f"{error}{meant_module(name, 'world') or elsewhere}")
     return make_world(name, **options)
 
 

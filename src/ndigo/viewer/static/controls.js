@@ -4,9 +4,16 @@ import { css } from "./colours.js";
 import { button, icon, iconButton, make, setOptions, setText } from "./dom.js";
 
 export const SPEEDS = [1, 2, 4, 8, 15, 30, 60];
+const USUAL = 8;
+const SHORTEST = 15; // seconds that an episode takes unless someone wants it faster
 export const MODES = { watch: "Watch", wheel: "Take the wheel", drop: "Move an object" };
 const EXACT = "What a perfect memory would know, by Bayes' rule (B)";
 const WALKS = { up: "↑", left: "←", stay: "•", right: "→", down: "↓" };
+
+/** The speed for an episode of so many steps: the usual one, or less for a short one. */
+export function paceOf(steps) {
+  return Math.max(SPEEDS[0], ...SPEEDS.filter((speed) => speed <= USUAL && speed * SHORTEST <= steps));
+}
 
 /** A labelled control. */
 function field(label, ...controls) {
@@ -63,7 +70,7 @@ export function makeTransport(actions, isLive) {
   const time = make("output", { class: "time", "aria-live": "off" });
   const speed = make("select", { "aria-label": "Steps per second", title: "Steps per second (+ and −)" });
   speed.addEventListener("change", () => actions.setSpeed(Number(speed.value)));
-  setOptions(speed, SPEEDS.map((s) => ({ value: s, label: `${s}/s` })), 8);
+  setOptions(speed, SPEEDS.map((s) => ({ value: s, label: `${s}/s` })), USUAL);
   const modes = Object.entries(MODES).map(([mode, label]) =>
     button(() => actions.setMode(mode), { "data-mode": mode, "aria-pressed": "false" }, label),
   );

@@ -77,9 +77,11 @@ export function makeHands(player) {
 
   async function put() {
     const { object, cursor, t } = state;
+    const { name } = player.episodes()[0].meta.objects[object];
+    const isThere = (episode) => cursor.every((x, i) => x === episode.at("objects", t)[2 * object + i]);
+    if (player.episodes().every(isThere)) return player.say(`${name} is there. ${HINTS.drop}`); // nothing is forgotten
     try {
       await source.drop(object, cursor, t);
-      const { name } = player.episodes()[0].meta.objects[object];
       player.warn("");
       const where = `${name} is at row ${cursor[0]}, column ${cursor[1]} now`;
       player.say(`${where}; in view, it is seen next step. P plays on.`);

@@ -46,12 +46,19 @@ const LIVE_KEYS = [
 
 const NATIVE = { SELECT: /./, INPUT: /^(Arrow.*|Home|End|Page.*|[0-9\-+]|Enter| )$/, BUTTON: /^(Enter| )$/ };
 
+/** The key's name in the table: a letter is small unless shift is held, whatever Caps Lock makes of it. */
+function nameOf({ key, shiftKey }, table) {
+  if (key.length > 1) return key;
+  const name = shiftKey ? key.toUpperCase() : key.toLowerCase();
+  return table.some(([, keys]) => keys.includes(name)) ? name : name.toLowerCase();
+}
+
 /** Listens on `target`; `modeOf()` tells what the keys do now. */
 export function listenToKeys(target, actions, modeOf, isLive) {
   const table = isLive ? [...KEYS, ...LIVE_KEYS] : KEYS;
   target.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("dialog")) return;
-    const { key, target: element } = event;
+    const [key, element] = [nameOf(event, table), event.target];
     if (NATIVE[element.tagName]?.test(key)) return; // the control's own key
     // The timeline is a slider, whatever the keys do elsewhere.
     const mode = element.getAttribute?.("role") === "slider" ? "watch" : modeOf();

@@ -9,6 +9,8 @@ import { makeTimeline } from "./timeline.js";
 import { drawnView, expectedView, seenView } from "./views.js";
 import { describeEpisode } from "./words.js";
 
+const WIDE_MAP = 1.5; // columns per row from which a map is not high enough to have anything beside it
+
 function figure(name, title, draw, attributes = {}) {
   const canvas = make("canvas", { role: "img", "aria-label": title, ...attributes });
   const readout = make("span", { class: "readout" });
@@ -118,6 +120,7 @@ export function makePane(actions, index) {
     views.hidden = small.length === 0;
     sheet.dataset.maps = String(large.length);
     const aspects = large.map((part) => part.grid.cols / part.grid.rows);
+    sheet.toggleAttribute("data-wide", Math.min(...aspects) >= WIDE_MAP);
     sheet.style.setProperty("--maps", String(large.length));
     sheet.style.setProperty("--aspect", String(Math.max(0.4, Math.min(3, ...aspects))));
     shown.clear();

@@ -1,7 +1,7 @@
 /** The player: what is shown, when, and what a person may do about it. */
 
 import { paletteOf } from "./colours.js";
-import { SPEEDS, makeTopBar, makeTransport } from "./controls.js";
+import { SPEEDS, makeTopBar, makeTransport, paceOf } from "./controls.js";
 import { make } from "./dom.js";
 import { makeHands } from "./hands.js";
 import { listenToKeys, makeHelp } from "./keys.js";
@@ -24,7 +24,8 @@ export async function mountPlayer(root, source, keyTarget) {
     selection: null, // {panes: [{agent, seed}], world, episode}
     t: 0,
     isPlaying: false,
-    speed: 8,
+    speed: SPEEDS[0], // steps per second
+    chosen: null, // the speed that a person chose
     mode: "watch",
     k: 4,
     hidden: new Set(),
@@ -52,7 +53,7 @@ export async function mountPlayer(root, source, keyTarget) {
     toggle: () => (state.isPlaying ? pause() : play()),
     step: (by) => (pause(), go(state.t + by)),
     seek: (t) => (pause(), go(t)),
-    setSpeed: (speed) => ((state.speed = speed), refresh()),
+    setSpeed: (speed) => ((state.speed = state.chosen = speed), refresh()),
     faster: (by) => actions.setSpeed(SPEEDS[within(SPEEDS.indexOf(state.speed) + by, 0, SPEEDS.length - 1)]),
     layer(i) {
       if (state.mode === "wheel" && hands.act(i)) return;
@@ -190,7 +191,7 @@ export async function mountPlayer(root, source, keyTarget) {
       state.object = 0;
     }
     bottom.shape(episodes[0].meta);
-    state.t = 0;
+    [state.t, state.speed] = [0, state.chosen ?? paceOf(end())];
     actions.lookAhead(state.k);
     hands.setMode(isNewWorld ? "watch" : state.mode, false);
     restyle();

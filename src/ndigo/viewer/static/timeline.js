@@ -14,6 +14,7 @@ import { momentsOf } from "./moments.js";
 const TOP = 18; // page pixels for the marks of moments
 const GAP = 8; // between lanes
 const STRIP = 5;
+const BOTTOM = 6; // below the last strip
 
 /** The least round number that is not below x. */
 function ceiling(x) {
@@ -95,7 +96,7 @@ export function makeTimeline(onseek) {
 
   function lanes(episode, scales) {
     const strips = stripsOf(episode).num * STRIP;
-    const room = (height - TOP - strips - 2 * GAP) / 2;
+    const room = (height - TOP - strips - BOTTOM - 2 * GAP) / 2;
     const [up, down] = [Math.sqrt(scales.up), Math.sqrt(scales.down)];
     const zero = TOP + (room * up) / (up + down);
     return { room, unit: room / (up + down), zero, loss: TOP + GAP + room, strips: TOP + 2 * GAP + 2 * room };
@@ -212,7 +213,7 @@ export function makeTimeline(onseek) {
     const texts = [
       [lane.zero - lane.unit * Math.sqrt(scales.up), "reward", `${least} to ${scales.up} nats`, grey],
       [lane.loss, linesOf(episode).title, `0 to ${scales.loss} nats`, dashed],
-      [lane.strips - 6, stripsOf(episode).title],
+      [lane.strips - 2, stripsOf(episode).title],
     ];
     texts.forEach(([top, ...lines], i) => {
       titles[i].style.top = `${top}px`;
