@@ -27,10 +27,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from ndigo.agent import Ring
-from ndigo.api import default_preset
 from ndigo.bench.timing import timed
 from ndigo.config import Config, preset
 from ndigo.fast.compiling import acting_options, learning_options
+from ndigo.naming import default_preset
 from ndigo.palette import SERIES
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.report.figures import PAGE, STYLE, plain, save_figure

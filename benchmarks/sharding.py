@@ -30,9 +30,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from ndigo.api import default_preset
 from ndigo.config import Config, preset
 from ndigo.devices.mesh import make_mesh
+from ndigo.naming import default_preset
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import make_reward
 from ndigo.training.rounds import RunRounds, TrainState, in_rounds

@@ -18,6 +18,7 @@ from tiny_runs import TINY, TRUST, train_tiny
 
 import ndigo
 from ndigo.errors import NdigoError
+from ndigo.naming import default_path
 from ndigo.storage import checkpoint
 from ndigo.worlds import Channel
 
@@ -177,10 +178,10 @@ def test_unknown_settings_and_presets_list_the_known(tmp_path):
 def test_a_run_has_a_name_of_its_own_when_none_is_given(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     config = dataclasses.replace(ndigo.PRESETS["cpu"], world="my.module:world", reward="<mine>")
-    first = ndigo.api.default_path(config)
+    first = default_path(config)
     assert first.match("runs/my.module-world-mine-*")
     first.mkdir(parents=True)
-    assert ndigo.api.default_path(config) != first
+    assert default_path(config) != first
 
 
 def test_a_reward_of_ones_own_pays_by_channel(tmp_path):

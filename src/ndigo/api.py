@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
-import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,15 +25,25 @@ from ndigo.devices.processes import wait_for_all
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.evaluation.measure import Evaluation
 from ndigo.fast.compile_cache import keep_compiled_programs
-from ndigo.from_module import check_trust
 from ndigo.gate import check_records
 from ndigo.gate.parts import refuse_unshared
+from ndigo.naming import (
+    agents_in,
+    as_reward,
+    as_world,
+    config_of,
+    default_path,
+    default_preset,
+    name_of,
+    records_of,
+    settled,
+    told_of_records,
+)
 from ndigo.notebook.cards import card, latest, run_line
 from ndigo.notebook.plot import Plot
 from ndigo.notebook.rows import dataframe, metric_rows
-from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.report.curves import curves_figure
-from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
+from ndigo.rewards import IntrinsicReward
 from ndigo.storage.agents import load_agent
 from ndigo.storage.newest import at_one_step
 from ndigo.storage.run_folder import RunFolder
@@ -44,8 +52,6 @@ from ndigo.training.logs import refuse_missing_logs
 from ndigo.training.run import OnDiverged, Outcome, continue_runs, new_run
 from ndigo.training.trained import Trained, from_file, from_run
 from ndigo.worlds import World
-
-LONGEST_NAME = 100  # of a part of a path; file systems end at 255 bytes
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,7 +171,7 @@ def create_run(
     chosen = None if is_beside else mesh_of(run, mesh)
     refuse_unshared(chosen, run.config, run.world, run.reward)
     new_run(run.path, run.config, run.world, run.reward, chosen)
-    for line in (*told, *_told_of_records(run.config)):
+    for line in (*told, *told_of_records(run.config)):
         say(line)
     return run
 
@@ -177,32 +183,6 @@ def _refuse_unknown(changes: Collection[str]) -> None:
         if name not in fields:
             known = fields | {*inspect.signature(train).parameters} - {"changes"}
             raise unknown_name("setting", name, known, SETTINGS_LISTED)
-
-
-def _told_of_records(config: Config) -> list[str]:
-    """A line for each record that no name leads back to."""
-    return [
-        f"{what} {name} is a record made in Python: no command can open this run; train MODULE:NAME for that"
-        for what, name in (("world", config.world), ("reward", config.reward))
-        if name.startswith("<")
-    ]
-
-
-def settled(
-    config: Config, world: World, reward: IntrinsicReward, *, is_window_given: bool
-) -> tuple[Config, tuple[str, ...]]:
-    """The settings as this world and reward train by them, and a line for each number that is another.
-
-    A preset's window is cut to an episode's length; one that somebody gave and that is too long is refused later.
-    """
-    told = []
-    has_one_length = world.host is None and world.ends is None
-    if has_one_length and not is_window_given and config.window > world.num_steps > 0:
-        told.append(f"window {config.window} is cut to {world.num_steps}, the steps of an episode of {world.name}")
-        config = dataclasses.replace(config, window=world.num_steps)
-    if reward.num_ahead > config.num_ahead and not reward.trains_belief:
-        told.append(f"num_ahead {config.num_ahead} is raised to {reward.num_ahead}, which {reward.name} needs")
-    return config, tuple(told)
 
 
 def mesh_of(run: Run, text: str | None, num_runs: int = 1) -> Mesh | None:
@@ -302,7 +282,7 @@ def open_run(
 ) -> Run:
     """A run on disk, as it stands."""
     config = config_of(RunFolder.open(path).settings(), path)
-    return Run(Path(path), config, *_records(config, world, reward, trust))
+    return Run(Path(path), config, *records_of(config, world, reward, trust))
 
 
 def load(
@@ -333,63 +313,4 @@ def load_trained(
     if path.is_dir():
         return open_run(path, world=world, reward=reward, trust=trust).trained()
     config = config_of(load_agent(path)[0], path)
-    return from_file(path, config, *_records(config, world, reward, trust))
-
-
-def agents_in(folder: Path) -> list[Path]:
-    """The agents' files and runs that lie in a folder, sorted by name."""
-    return sorted({*folder.glob("*.safetensors"), *(config.parent for config in folder.glob("*/config.json"))})
-
-
-def _records(
-    config: Config, world: World | None, reward: IntrinsicReward | None, trust: Collection[str]
-) -> tuple[World, IntrinsicReward]:
-    """The records handed over, else those that the settings name; what is not ours is tried first."""
-    check_trust(trust)
-    named = dataclasses.replace(config, world=name_of(world or config.world), reward=name_of(reward or config.reward))
-    found = world or find_world(config.world, trust=trust), reward or make_reward(config.reward, trust=trust)
-    check_records(named, *found)
-    return found
-
-
-def default_preset() -> str:
-    return "cpu" if jax.default_backend() == "cpu" else "gpu"
-
-
-def as_world(world: str | World) -> World:
-    return find_world(world) if isinstance(world, str) else world
-
-
-def as_reward(reward: str | IntrinsicReward) -> IntrinsicReward:
-    return make_reward(reward) if isinstance(reward, str) else reward
-
-
-def name_of(record: str | World | IntrinsicReward) -> str:
-    """The name that settings keep. A record that no name leads back to stands in angle brackets."""
-    if isinstance(record, str):
-        return record
-    known = {name: experiment.world for name, experiment in EXPERIMENTS.items()} | REWARDS
-    return next((name for name, other in known.items() if other is record), f"<{record.name}>")
-
-
-def default_path(config: Config) -> Path:
-    """runs/WORLD-REWARD-TIME, not yet taken."""
-    stem = f"{file_name(f'{config.world}-{config.reward}')}-{time.strftime('%Y%m%d-%H%M%S')}"
-    candidates = [Path("runs") / stem, *(Path("runs") / f"{stem}-{i}" for i in range(2, 1000))]
-    return next(path for path in candidates if not path.exists())
-
-
-def file_name(name: str) -> str:
-    """The part of a file's name that stands for a world or a run: letters, digits, dots and dashes, not too long."""
-    return re.sub(r"[^\w.]+", "-", name).strip("-.")[:LONGEST_NAME]
-
-
-def config_of(settings: dict[str, Any], path: str | Path) -> Config:
-    """The settings as they were written; an error where they are another version's."""
-    config = settings["config"]
-    known = {field.name for field in dataclasses.fields(Config)}
-    if unknown := sorted(set(config) - known):
-        raise NdigoError(
-            f"{path} was written by another version: its settings do not fit (unknown: {', '.join(unknown)})"
-        )
-    return Config(**config)
+    return from_file(path, config, *records_of(config, world, reward, trust))

@@ -14,12 +14,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ndigo.api import default_preset
 from ndigo.bench.timing import Timings, measure
 from ndigo.config import Config
 from ndigo.config import preset as config_of_preset
 from ndigo.errors import NdigoError
 from ndigo.gate import check_records
+from ndigo.naming import default_preset
 from ndigo.paper.experiments import find_world
 from ndigo.report.numbers import how_many
 from ndigo.rewards import make_reward

@@ -12,8 +12,9 @@ import tyro
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from ndigo.api import file_name, load_trained
+from ndigo.api import load_trained
 from ndigo.errors import NdigoError
+from ndigo.naming import file_name
 from ndigo.paper.claims import JudgedClaim, judge
 from ndigo.paper.conclusion import (
     by_experiment,

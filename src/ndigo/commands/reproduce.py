@@ -15,9 +15,10 @@ import tyro
 from rich import box
 from rich.table import Table
 
-from ndigo.api import Run, as_reward, create_run, open_run, resume
+from ndigo.api import Run, create_run, open_run, resume
 from ndigo.config import check_minutes
 from ndigo.errors import NdigoError
+from ndigo.naming import as_reward
 from ndigo.paper import plan
 from ndigo.paper.experiments import Row, find_experiment
 from ndigo.paper.measured import compared, measured

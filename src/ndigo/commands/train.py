@@ -18,22 +18,13 @@ import tyro
 from rich import box
 from rich.table import Table
 
-from ndigo.api import (
-    Run,
-    as_reward,
-    as_world,
-    create_run,
-    default_path,
-    default_preset,
-    open_run,
-    resume_beside,
-    settled,
-)
+from ndigo.api import Run, create_run, open_run, resume_beside
 from ndigo.config import PRESETS, Config, check_minutes
 from ndigo.devices.mesh import choose_mesh
 from ndigo.devices.processes import is_first, join
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.gate import check_records
+from ndigo.naming import as_reward, as_world, default_path, default_preset, settled
 from ndigo.paper.experiments import find_world
 from ndigo.report.numbers import how_many
 from ndigo.rewards import IntrinsicReward, make_reward

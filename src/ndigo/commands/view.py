@@ -16,8 +16,9 @@ import tyro
 
 import ndigo
 from ndigo.agents.agent import Agent
-from ndigo.api import agents_in, config_of, load_trained
+from ndigo.api import load_trained
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.naming import agents_in, config_of
 from ndigo.paper.experiments import EXPERIMENTS, find_world
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage import checkpoint, milestones

@@ -25,7 +25,8 @@ def train_rows(rows: Sequence[SweepRow], engine: str) -> int:
     """Trains rows side by side in one program (`vary.packs`) to their last step, which is returned; a signal that
     stops them before is `Interrupted`. One that diverges fails alone, and is raised when the others are done.
     """
-    from ndigo.api import as_reward, as_world, create_run, resume, resume_beside  # with JAX, which a sweep can spare
+    from ndigo.api import create_run, resume, resume_beside  # with JAX, which a sweep can spare
+    from ndigo.naming import as_reward, as_world
 
     errors: dict[Path, NdigoError] = {}
     with ExitStack() as stack:

@@ -1,0 +1,107 @@
+"""Between names and settings, as a user gives them and a run keeps them, and the records that they stand for."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import time
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from ndigo.config import Config
+from ndigo.errors import NdigoError
+from ndigo.from_module import check_trust
+from ndigo.gate import check_records
+from ndigo.paper.experiments import EXPERIMENTS, find_world
+from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
+from ndigo.worlds import World
+
+LONGEST_NAME = 100  # of a part of a path; file systems end at 255 bytes
+
+
+def as_world(world: str | World) -> World:
+    return find_world(world) if isinstance(world, str) else world
+
+
+def as_reward(reward: str | IntrinsicReward) -> IntrinsicReward:
+    return make_reward(reward) if isinstance(reward, str) else reward
+
+
+def name_of(record: str | World | IntrinsicReward) -> str:
+    """The name that settings keep. A record that no name leads back to stands in angle brackets."""
+    if isinstance(record, str):
+        return record
+    known = {name: experiment.world for name, experiment in EXPERIMENTS.items()} | REWARDS
+    return next((name for name, other in known.items() if other is record), f"<{record.name}>")
+
+
+def told_of_records(config: Config) -> list[str]:
+    """A line for each record that no name leads back to."""
+    return [
+        f"{what} {name} is a record made in Python: no command can open this run; train MODULE:NAME for that"
+        for what, name in (("world", config.world), ("reward", config.reward))
+        if name.startswith("<")
+    ]
+
+
+def records_of(
+    config: Config, world: World | None, reward: IntrinsicReward | None, trust: Collection[str]
+) -> tuple[World, IntrinsicReward]:
+    """The records handed over, else those that the settings name; what is not ours is tried first."""
+    check_trust(trust)
+    named = dataclasses.replace(config, world=name_of(world or config.world), reward=name_of(reward or config.reward))
+    found = world or find_world(config.world, trust=trust), reward or make_reward(config.reward, trust=trust)
+    check_records(named, *found)
+    return found
+
+
+def settled(
+    config: Config, world: World, reward: IntrinsicReward, *, is_window_given: bool
+) -> tuple[Config, tuple[str, ...]]:
+    """The settings as this world and reward train by them, and a line for each number that is another.
+
+    A preset's window is cut to an episode's length; one that somebody gave and that is too long is refused later.
+    """
+    told = []
+    has_one_length = world.host is None and world.ends is None
+    if has_one_length and not is_window_given and config.window > world.num_steps > 0:
+        told.append(f"window {config.window} is cut to {world.num_steps}, the steps of an episode of {world.name}")
+        config = dataclasses.replace(config, window=world.num_steps)
+    if reward.num_ahead > config.num_ahead and not reward.trains_belief:
+        told.append(f"num_ahead {config.num_ahead} is raised to {reward.num_ahead}, which {reward.name} needs")
+    return config, tuple(told)
+
+
+def config_of(settings: dict[str, Any], path: str | Path) -> Config:
+    """The settings as they were written; an error where they are another version's."""
+    config = settings["config"]
+    known = {field.name for field in dataclasses.fields(Config)}
+    if unknown := sorted(set(config) - known):
+        raise NdigoError(
+            f"{path} was written by another version: its settings do not fit (unknown: {', '.join(unknown)})"
+        )
+    return Config(**config)
+
+
+def default_preset() -> str:
+    return "cpu" if jax.default_backend() == "cpu" else "gpu"
+
+
+def default_path(config: Config) -> Path:
+    """runs/WORLD-REWARD-TIME, not yet taken."""
+    stem = f"{file_name(f'{config.world}-{config.reward}')}-{time.strftime('%Y%m%d-%H%M%S')}"
+    candidates = [Path("runs") / stem, *(Path("runs") / f"{stem}-{i}" for i in range(2, 1000))]
+    return next(path for path in candidates if not path.exists())
+
+
+def file_name(name: str) -> str:
+    """The part of a file's name that stands for a world or a run: letters, digits, dots and dashes, not too long."""
+    return re.sub(r"[^\w.]+", "-", name).strip("-.")[:LONGEST_NAME]
+
+
+def agents_in(folder: Path) -> list[Path]:
+    """The agents' files and runs that lie in a folder, sorted by name."""
+    return sorted({*folder.glob("*.safetensors"), *(config.parent for config in folder.glob("*/config.json"))})
