@@ -76,7 +76,7 @@ def test_wandb_gets_every_line_and_is_closed(tmp_path, monkeypatch):
 
 def test_a_log_that_is_unknown_or_not_installed_is_one_line_and_leaves_no_run(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wandb", None)  # as if it were not installed
-    with pytest.raises(NdigoError, match=r"^--log wandb needs wandb: pip install 'ndigo\[wandb\]'$"):
+    with pytest.raises(NdigoError, match=r"^--log wandb needs wandb: pip install 'ndigo\[wandb\]', or in a checkout"):
         train_tiny(tmp_path / "run", logs=["wandb"])
     with pytest.raises(
         NdigoError, match=r"^unknown log 'tensorbord'; known: tensorboard, wandb \(nearest: tensorboard\)$"
