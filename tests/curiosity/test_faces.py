@@ -80,7 +80,7 @@ def test_every_option_is_named_where_one_looks_for_it():
     options = [name for name, p in inspect.signature(Paymaster).parameters.items() if p.kind is p.KEYWORD_ONLY]
     own = [name for name, p in inspect.signature(Curiosity).parameters.items() if p.kind is p.KEYWORD_ONLY]
     assert {"see", "learn_every"} <= {*options} - {*own}
-    for face, names in ((CuriousVectorEnv, options), (Curiosity, own)):
+    for face, names in ((Paymaster, options), (Curiosity, own)):
         words = re.findall(r"\w+", face.__doc__ or "")
         assert [name for name in names if name not in words] == []
 

@@ -26,13 +26,7 @@ from ndigo.rewards import IntrinsicReward
 class CuriousVectorEnv(gymnasium.vector.VectorWrapper):
     """A vector environment whose rewards are `task_weight` times its own plus `weight` times the pay.
 
-    `options`, by name, are those of `Paymaster`:
-
-    weight, task_weight    1.0 each
-    learn_every            steps of every environment between two times it learns (128); your agent's rollout
-    updates                of each of these times; else the config's
-    see                    observations -> frames, where an observation holds more than the frame
-    config, scale, gamma, seed    as of `ndigo.Curiosity`
+    `options`, by name, are those of `ndigo.curiosity.paymaster.Paymaster`, which pays: weights, how often it learns.
     """
 
     def __init__(

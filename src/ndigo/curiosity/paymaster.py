@@ -36,6 +36,7 @@ class Paymaster:
     learn_every  steps of every environment between two times it learns; as long as your agent's rollout
     updates      of each of these times                       config   sizes of the world model and its replay
     scale        None: nats; "return-std": in units of the deviation of their returns, discounted by gamma
+    seed         of the weights, and of which windows are learned from
     """
 
     def __init__(
