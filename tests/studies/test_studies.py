@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ndigo.paper.conclusion import walls_in_words
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.paper.plan import load_rows
 
@@ -73,10 +74,12 @@ def test_the_results_page_and_the_readme_say_what_the_rows_measured():
         "walls pay {:.2f} nats": bouncing.reward_c[-1, :, bouncing.channels.index("walls")],
     }.items():
         assert text.format(x.mean()) in results, text
+    told = " ".join(walls_in_words(load_rows(ROOT / "results" / "rows")))
     shares = []
     for name in ("exp1-ndigo-4", "exp2-ndigo-4", "exp3-ndigo-1", "exp4-ndigo-4", "exp5-ndigo-2", "exp5-ndigo-1"):
         paid = {channel: estimate.mean for channel, estimate in rows[name].reward_split().items()}
         shares.append(round(100 * paid["walls"] / sum(paid.values())))
+        assert f"{name} {shares[-1]}%" in told
         assert re.search(rf"\| {name[3]}, `{rows[name].row.reward}` \|[^|]*\|[^|]*\|[^|]*\| {shares[-1]}% \|", results)
     of_the_table = shares[:5]  # the readme's
     assert f"for walls: {min(of_the_table)} to {max(of_the_table)}%" in readme

@@ -23,6 +23,7 @@ from ndigo.paper.conclusion import (
     conclusion,
     counts_in_words,
     missing_in_words,
+    walls_in_words,
 )
 from ndigo.paper.curves import discovery_figure, tracking_figure
 from ndigo.paper.experiments import EXPERIMENTS, experiment_of
@@ -176,7 +177,8 @@ def _report_paper(args: Arguments) -> None:
     if args.full or (args.html is None and not args.docs):  # which have all of it
         _print_found(sheets, judged, console, is_full=args.full)
         missing = [row for row in all_rows() if row not in rows]
-        print(fitted("\n".join([*missing_in_words(missing, judged, is_full=args.full), ""])))
+        lines = [*walls_in_words(rows), *missing_in_words(missing, judged, is_full=args.full)]
+        print(fitted("\n".join([*lines, ""])))
     figures = _draw(args.out or Path("runs/paper"), rows, args.formats)
     known = blocks(rows, judged, others)
     for path in args.docs:

@@ -10,6 +10,7 @@ import numpy as np
 from ndigo.paper.claims import Claim, JudgedClaim, Part, Verdict, count
 from ndigo.paper.comparisons import half_of_knowing_the_room, prior
 from ndigo.paper.experiment import EXPERIMENTS, Experiment, Row
+from ndigo.paper.measured import Rows
 from ndigo.report.numbers import number
 from ndigo.report.tables import Line
 
@@ -112,6 +113,16 @@ def missing_in_words(missing: Sequence[Row], judged: Sequence[JudgedClaim], *, i
     num_claims = sum(bool(one.missing) for one in judged)
     claims = f"the {num_claims} claims that lack rows" if num_claims > 1 else "the claim that lacks rows"
     return lines if is_full else [*lines, f"What decides each claim, and {claims}: {IN_FULL}."]
+
+
+def walls_in_words(rows: Rows) -> list[str]:
+    """A line: which share of NDIGO's pay is for walls, at the end of each row's training."""
+    shares = []
+    for row, measured in rows.items():
+        paid = {name: of.mean for name, of in measured.reward_split().items()}
+        if row.reward.startswith("ndigo") and "walls" in paid:
+            shares.append(f"{row.name} {100 * paid['walls'] / sum(paid.values()):.0f}%")
+    return [f"Of the pay, for walls: {', '.join(shares)}."] if shares else []
 
 
 def claim_line(nth: int, judged: JudgedClaim) -> str:
