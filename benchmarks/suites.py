@@ -3,17 +3,17 @@
     python benchmarks/suites.py                                            every suite that is installed
     python benchmarks/suites.py navix::Navix-DoorKey-8x8-v0 --actors 256   these worlds, at that number of copies
 
-Both scan random actions and add up every frame; the calls of the two take turns, so that whatever else the machine does
-falls on both. The table gives the median over the pairs of calls, and the quartiles beside it. Where the processor is
-the device, it also gives the ratio of processor time, which other programs disturb less.
+Both scan random actions, carry frame, reward and end from step to step, and add up every frame. The calls of the two
+take turns, so that whatever else the machine does falls on both. The table gives the median over the pairs of calls,
+and the quartiles beside it. Where the processor is the device, it also gives the ratio of processor time, which other
+programs disturb less.
 
 The two do not do the same work:
 
 - Ours splits a key per copy and step, for the step and for the reset, as gymnax and Craftax do.
 - Ours shows the true last frame of an episode, and makes new worlds only where one is over. A suite's own reset makes
   one at every step of every copy, or in the step that follows.
-- Ours writes each frame into the state, as bits or tiles. A suite's frame is added up where it is computed and never
-  written, which spares it what a rollout that keeps its frames would pay.
+- Ours shows each frame as bits or tiles, as it is learned from. A suite's is added up as it is.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def ours(world: World) -> Made:
 def gymnax(id_: str) -> Made:
     env, params = importlib.import_module("gymnax").make(id_)
     return (
-        lambda key: env.reset(key, params),
-        lambda key, state, a_t: env.step(key, state[1], a_t, params)[:2],
+        lambda key: (*env.reset(key, params), jnp.float32(0), jnp.bool_(False), jnp.bool_(False)),
+        lambda key, state, a_t: env.step(key, state[1], a_t, params)[:5],
         lambda state: state[0],
     )
 
@@ -88,8 +88,8 @@ def craftax(id_: str) -> Made:
     env = importlib.import_module("craftax.craftax_env").make_craftax_env_from_name(id_, auto_reset=True)
     params = env.default_params
     return (
-        lambda key: env.reset(key, params),
-        lambda key, state, a_t: env.step(key, state[1], a_t, params)[:2],
+        lambda key: (*env.reset(key, params), jnp.float32(0), jnp.bool_(False)),
+        lambda key, state, a_t: env.step(key, state[1], a_t, params)[:4],
         lambda state: state[0],
     )
 

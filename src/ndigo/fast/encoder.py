@@ -1,7 +1,7 @@
 """The twin of `frames.cnn.encode`: convolutions of a small view as dense layers.
 
-A small view is multiplied, flat, with the kernel spread over all positions: V*V / 9 times the arithmetic of patches,
-but a quarter of the bytes, and bytes bind. A large view is cut into patches, as in the plain one.
+A small view is multiplied, flat, with the kernel spread over all positions: H*W / 9 times the arithmetic of patches,
+but a quarter of the bytes, and bytes bind, on a GPU for longer. A large view is cut into patches, as in the plain one.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Shaped
 
+from ndigo.fast.pallas import on_gpu
 from ndigo.frames import cnn
 from ndigo.frames.cnn import Convolution, Encoder
 from ndigo.networks import Tree
 
-SMALL_VIEW = 7  # up to so many rows and columns a convolution is one dense product
+# Up to so many cells a convolution is one dense product.
+SMALL_VIEW = 7 * 7
+SMALL_ON_GPU = 12 * 12
 
 
 def encode(encoder: Encoder, o_t: Shaped[Array, "... H W C"]) -> Float[Array, "... Z"]:
@@ -27,7 +30,7 @@ def encode(encoder: Encoder, o_t: Shaped[Array, "... H W C"]) -> Float[Array, ".
 
 
 def is_small(encoder: Encoder) -> bool:
-    return math.prod(encoder.conv1.size) <= SMALL_VIEW**2
+    return math.prod(encoder.conv1.size) <= (SMALL_ON_GPU if on_gpu() else SMALL_VIEW)
 
 
 def for_a_loop(encoder: Tree) -> Tree:

@@ -49,8 +49,12 @@ class TileEncoder(eqx.Module):
         starts = np.cumsum([0, *self.values[:-1]])
         index = jnp.clip(o_t.astype(jnp.int32), 0, np.array(self.values) - 1) + starts
         if len(self.rows) <= MULTI_HOT:
-            ones = (index[..., None] == jnp.arange(len(self.rows))).any(axis=-2)
-            return self.cnn(ones.astype(self.rows.dtype) @ self.rows)
+            ones = (index[..., None] == jnp.arange(len(self.rows))).any(axis=-2).astype(self.rows.dtype)
+            # A product per step: the gradient of one for all steps is a few numbers, each a sum over millions of cells,
+            # and a GPU would leave such a sum to a few of its processors.
+            lead = o_t.shape[:1] if o_t.ndim > 3 else (1,)
+            cells = ones.reshape(*lead, -1, len(self.rows)) @ jnp.broadcast_to(self.rows, (*lead, *self.rows.shape))
+            return self.cnn(cells.reshape(*o_t.shape[:-1], -1))
         return self.cnn(self.rows[index].sum(axis=-2))
 
 

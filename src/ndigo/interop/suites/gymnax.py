@@ -44,7 +44,7 @@ def from_gymnax(
     return world_of_steps(
         name,
         frame=frame,
-        read=read or jnp.asarray,
+        read_late=read or jnp.asarray,
         num_actions=num_actions,
         num_steps=int(params.max_steps_in_episode),
         reset=reset,

@@ -30,7 +30,7 @@ class Stepped(eqx.Module):
     """A suite's state, and what its last step showed."""
 
     inner: Any
-    o_t: Any  # as the world's frame has it
+    kept: Any  # of the observation: what the frame has, or what it is read from
     reward: Float[Array, ""]
     is_last: Bool[Array, ""]
     is_terminal: Bool[Array, ""]
@@ -40,19 +40,22 @@ def world_of_steps(
     name: str,
     *,
     frame: Frame,
-    read: Callable[[Any], Any],
     num_actions: int,
     num_steps: int | None,
     reset: Callable[[Any], tuple[Any, Any]],
     step: Callable[[Any, Any, Any], tuple[Any, ...]],
+    read: Callable[[Any], Any] = lambda observation: observation,
+    read_late: Callable[[Any], Any] = lambda kept: kept,
     actions: tuple[str, ...] = (),
     place: Callable[[Any], Any] | None = None,
     events: tuple[str, ...] = (),
     happens: Callable[[Any], Any] | None = None,
     draw: Callable[[Any], Any] | None = None,
 ) -> World:
-    """The world of these functions; `read` turns an observation into what the frame has, `place` reads the state.
+    """The world of these functions; `place` reads the state.
 
+    An observation is turned into what the frame has by `read` in every step, where that is smaller to carry on, and by
+    `read_late` where it is looked at, where it is not: that is once, for the step and the reset beside it.
     Events without `happens` are the one that the task pays.
     """
 
@@ -65,7 +68,7 @@ def world_of_steps(
         inner, observation, reward, is_last, is_terminal = step(key, state.inner, a_t)
         after = Stepped(
             inner=inner,
-            o_t=read(observation),
+            kept=read(observation),
             reward=jnp.float32(reward),
             is_last=jnp.bool_(is_last),
             is_terminal=jnp.bool_(is_terminal),
@@ -84,7 +87,7 @@ def world_of_steps(
         num_steps=min(num_steps or MOST_STEPS, MOST_STEPS),
         reset=begin,
         step=move,
-        observe=lambda s: s.o_t,
+        observe=lambda s: read_late(s.kept),
         ends=lambda s: (s.is_last, s.is_terminal),
         task_reward=lambda s: s.reward,
         place=None if place is None else lambda s: place(s.inner),
