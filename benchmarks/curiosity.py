@@ -48,15 +48,14 @@ from ndigo.config import preset
 from ndigo.curiosity import PureCuriosity
 from ndigo.curiosity.record import DEFAULT
 from ndigo.frames import Frame, tiles
+from ndigo.interop.suites.spaces import minigrid_tiles
 
 WORLD = ndigo.EXPERIMENTS["exp1"].world
 WINDOW = 32  # steps in a window of the world model's replay
-COLOURED = [(kind, colour, 0) for kind in (3, 5, 6, 7) for colour in range(6)]
-DOORS = [(4, colour, state) for colour in range(6) for state in range(3)]
-PLAIN = [(0, 0, 0), (1, 0, 0), (2, 5, 0), (8, 1, 0), (9, 0, 0)]
+KINDS = [tile for tile in minigrid_tiles(6) if tile[0] != 10]  # a partial view does not show the agent itself
 FRAMES: dict[str, Frame] = {
     "Experiment 1, bits 5x5x3": WORLD.frame,
-    "MiniGrid, tiles of 48 kinds 7x7": tiles(listed=COLOURED + DOORS + PLAIN),
+    "MiniGrid, tiles of 48 kinds 7x7": tiles(listed=KINDS),
     "MiniGrid, all 264 combinations 7x7": tiles(),
 }
 
@@ -65,7 +64,7 @@ def some_frames(frame: Frame, *lead: int) -> np.ndarray:
     """Random ones that can occur: tiles of every kind, or walls anywhere and each object in one cell."""
     rng = np.random.default_rng(0)
     if frame is not WORLD.frame:
-        kinds = np.array(COLOURED + DOORS + PLAIN, np.uint8)
+        kinds = np.array(KINDS, np.uint8)
         return kinds[rng.integers(len(kinds), size=(*lead, *frame.spec.shape[:2]))]
     o = rng.integers(0, 2, (*lead, *frame.spec.shape), np.uint8)
     cells = rng.integers(25, size=(*lead, 1, 1, 2))

@@ -22,7 +22,8 @@ from ndigo.config import preset
 from ndigo.evaluation import streams
 from ndigo.rewards import make_reward
 from ndigo.rewards.reward import earned
-from ndigo.training.streams.resets import begin_where
+from ndigo.training.streams import resets
+from ndigo.training.streams.resets import begin_where, num_operations
 from ndigo.training.trainer import Trainer, make_trainer
 from ndigo.types import Paid
 
@@ -177,13 +178,17 @@ def test_episodes_are_measured_fewer_at_a_time_where_the_models_answers_are_many
             np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
 
 
-def test_new_episodes_are_made_where_one_is_over_whatever_the_axes():
+@pytest.mark.parametrize("few", [0, resets.FEW], ids=["a few at a time", "for every actor"])
+def test_new_episodes_are_made_where_one_is_over_whatever_the_axes(few, monkeypatch):
+    monkeypatch.setattr(resets, "FEW", few)
+
     def reset(key):
-        return {"x": jax.random.uniform(key, (2,)), "key": key}
+        return {"x": jax.random.uniform(key, (2,)), "key": key, "time": 0}
 
     keys = jax.random.split(jax.random.key(0), (3, 20))
     is_over = jax.random.bernoulli(jax.random.key(1), 0.3, (3, 20))
-    state = {"x": jnp.zeros((3, 20, 2)), "key": jax.random.split(jax.random.key(2), (3, 20))}
+    keys_before = jax.random.split(jax.random.key(2), (3, 20))
+    state = {"x": jnp.zeros((3, 20, 2)), "key": keys_before, "time": jnp.full((3, 20), 7, jnp.int16)}
 
     def one(is_over, key, state):
         return begin_where(reset, is_over, key, state)
@@ -191,10 +196,19 @@ def test_new_episodes_are_made_where_one_is_over_whatever_the_axes():
     made = jax.jit(jax.vmap(jax.vmap(one)))(is_over, keys, state)
     expected = jax.vmap(jax.vmap(reset))(keys)
     np.testing.assert_array_equal(made["x"], jnp.where(is_over[..., None], expected["x"], 0))
+    np.testing.assert_array_equal(made["time"], jnp.where(is_over, 0, 7))
+    assert made["time"].dtype == jnp.int16
     np.testing.assert_array_equal(
         jax.random.key_data(made["key"]),
         jnp.where(is_over[..., None], jax.random.key_data(expected["key"]), jax.random.key_data(state["key"])),
     )
+
+
+def test_operations_are_counted_in_what_a_program_calls():
+    def twice(x):
+        return jax.jit(lambda x: jnp.sin(x) + 1)(x) * jax.jit(lambda x: jnp.sin(x) + 1)(x)
+
+    assert num_operations(jax.make_jaxpr(twice)(1.0).jaxpr) == 5
 
 
 def test_task_reward_alone_is_learned_in_seconds():

@@ -38,7 +38,7 @@ from ndigo.model.world_model import shifted
 from ndigo.networks import Linear, project
 from ndigo.types import Seen, Window
 
-BLOCK = 640  # beliefs in a block, at most: enough for two cores to share a product, few enough to stay in the cache
+BLOCK = 800  # beliefs in a block, at most: enough for two cores to share a product, few enough to stay in the cache
 MOST_LOGITS = 2**26  # of a block on a GPU, for one seed: a quarter of a gigabyte, of which the way back makes three
 
 
