@@ -168,8 +168,8 @@ class Config:
 PRESETS: dict[str, Config] = {
     # A probe at 1e-3, which falls too, lags behind the belief it reads (studies/first-recipe).
     "gpu": Config(last_rate=0.1, probe_rate=1e-2, policy_mean=1_000, actors=128, learner_steps=32_000),
-    # One seed on two cores, in minutes: a smaller network but for the decoder, many large steps on few windows each,
-    # by which its model learns soonest, and a nearer horizon, which is cheaper to predict (studies/two-cores).
+    # One seed on two cores, in minutes: a smaller network but for the decoder and the heads, many large steps on few
+    # windows each, by which its model learns soonest, and a nearer horizon, cheaper to predict (studies/two-cores).
     "cpu": Config(
         reward="ndigo-2",
         seeds=1,
@@ -178,7 +178,8 @@ PRESETS: dict[str, Config] = {
         belief_size=64,
         num_filters=8,
         num_features=64,
-        head_hidden=64,
+        head_hidden=256,
+        probe_hidden=256,
         model_rate=4e-3,
         agent_rate=2e-4,
         probe_rate=1e-2,
@@ -190,7 +191,7 @@ PRESETS: dict[str, Config] = {
         probe_stride=2,
         actors=64,
         updates_per_round=32,
-        learner_steps=12_000,
+        learner_steps=11_500,
         rounds_per_chunk=4,
         chunks_per_evaluation=4,
     ),

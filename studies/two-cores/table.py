@@ -23,7 +23,7 @@ BEFORE = {  # the preset's, when runs explored by epsilon-z-greedy first
     "gamma": 0.99,
 }
 NOW = BEFORE | {"reward": "ndigo-2", "num_ahead": 3, "actors": 64, "gamma": 0.97, "policy_mean": 500}
-HEADS = NOW | {"head_hidden": 64, "probe_stride": 2}
+HEADS = NOW | {"head_hidden": 64, "probe_hidden": 64, "probe_stride": 2}
 WATCHED = 130  # seconds of a model that watches a random walk
 
 

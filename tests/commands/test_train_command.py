@@ -68,7 +68,7 @@ def test_settings_come_from_a_file_and_flags_override_it(tmp_path, monkeypatch, 
     assert (rows["batch"], rows["lambda_"], rows["seeds"], rows["predictor"]) == ("7", "1", "2", "mlp")
     assert main(["train", "exp3", "--config=mine.toml", "--preset", "cpu", "--dry-run"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("ndigo-2 in exp3: 3 seeds, 12,000 learner steps, settings of mine.toml over preset cpu\n")
+    assert out.startswith("ndigo-2 in exp3: 3 seeds, 11,500 learner steps, settings of mine.toml over preset cpu\n")
 
 
 @pytest.mark.parametrize("name", ["", "config.json"])
