@@ -1,5 +1,6 @@
 """The documents name files, tests and code that exist."""
 
+import json
 import re
 from pathlib import Path
 
@@ -52,6 +53,16 @@ def test_the_documents_are_read_in_an_hour():
     skipped = re.compile(r"^```.*?^```$|^<!-- ndigo report.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
     pages = [skipped.sub("", page.read_text()) for page in DOCUMENTS]
     assert sum(bool(re.search("[A-Za-z]", word)) for page in pages for word in page.split()) <= 10_000
+
+
+@pytest.mark.parametrize(("device", "words"), [("h200", "one H200, 1,024 copies"), ("cpu", "two cores, 64 copies")])
+def test_what_adapters_take_is_what_was_measured(device, words):
+    ids = ("Breakout-MinAtar", "CartPole-v1", "Navix-DoorKey-8x8-v0", "XLand-MiniGrid-R4-9x9")
+    ids = (*ids, "Craftax-Classic-Symbolic-v1", "Craftax-Symbolic-v1")
+    worlds = json.loads((ROOT / "results" / "bench" / f"suites-{device}.json").read_text())["worlds"]
+    shares = {name.partition("::")[2]: world["share"] for name, world in worlds.items()}
+    row = f"| {words} | {' | '.join(f'{shares[id_]:.2f}' for id_ in ids)} |"
+    assert row in (ROOT / "docs" / "performance.md").read_text()
 
 
 def test_every_name_in_the_notation_is_in_the_file_beside_it():
