@@ -16,8 +16,8 @@ from ndigo.frames.cnn import Convolution, init_encoder
 from ndigo.networks import lower
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.08)])  # which keeps 8 bits
-@pytest.mark.parametrize(("view", "on_gpu"), [(1, False), (4, False), (5, False), (7, False), (9, False), (9, True)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 0.03)])  # which keeps 8 bits
+@pytest.mark.parametrize(("view", "on_gpu"), [(1, False), (4, False), (5, False), (7, False), (9, True)])
 def test_features_and_gradients_are_those_of_the_plain_encoder(view, on_gpu, dtype, tolerance, monkeypatch):
     monkeypatch.setattr("ndigo.fast.encoder.on_gpu", lambda: on_gpu)  # where views are small for longer
     streams, rng = (3, 2), np.random.default_rng(view)
@@ -38,6 +38,12 @@ def test_features_and_gradients_are_those_of_the_plain_encoder(view, on_gpu, dty
         assert one.dtype == dtype
         one, two = (np.asarray(x, np.float32) for x in (one, two))
         assert np.linalg.norm(one - two) <= tolerance * np.linalg.norm(two)
+
+
+def test_a_large_view_is_cut_into_patches():
+    encoder = random_weights(lambda key: init_encoder(key, (9, 9, 3), 8, num_filters=4))
+    o_t = np.random.default_rng(0).integers(2, size=(2, 9, 9, 3)).astype(np.uint8)
+    np.testing.assert_array_equal(encode(encoder, o_t), cnn.encode(encoder, o_t))
 
 
 @pytest.mark.parametrize("stride", [1, 2])

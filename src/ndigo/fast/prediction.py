@@ -5,18 +5,12 @@
 The weights are known before the pass, so each block of beliefs goes forward and straight back while its
 activations are still in the cache; automatic differentiation would write all of them to memory (K times 400 numbers
 a step) and read them again. On a CPU seeds go one after another. On a GPU kernels do it where the shapes suit them, or
-one block holds everything that memory has room for.
-
-A frame of tiles has thousands of logits, K times a step: bytes, and bytes bind. There each part of a joined frame has
-an output layer's product of its own, so that nothing is cut apart or put together, and its gradient in the same pass:
-
-    logits = x W + b        dlogits_n = weight_n dL / dlogits_n, at once and in the weights' type
+one block holds everything that memory has room for: a frame of tiles has thousands of logits, K times a step.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -31,11 +25,8 @@ from ndigo.fast.pallas import on_gpu
 from ndigo.fast.prediction_cpu import has_columns, open_loop_block
 from ndigo.fast.prediction_gpu import has_kernels, open_loop_gradient
 from ndigo.frames import Likelihood
-from ndigo.frames.join import JoinedLikelihood
 from ndigo.model import Predictor, WorldModel, inside, pair_weights
-from ndigo.model.predictors import Unrolled
 from ndigo.model.world_model import shifted
-from ndigo.networks import Linear, project
 from ndigo.types import Seen, Window
 
 BLOCK = 800  # beliefs in a block, at most: enough for two cores to share a product, few enough to stay in the cache
@@ -85,14 +76,6 @@ def weighted_loss(
     return (loss_kn.sum(axis=-1) * weight_kn).sum(), loss_kn
 
 
-def unrolled_loss(
-    likelihood: Likelihood, predictor: Unrolled, b_n: Array, a_kn: Array, target_kn: Any, weight_kn: Array
-) -> tuple[Array, Array]:
-    """`weighted_loss` of a predictor that unrolls; its output layer's gradient is made on the way."""
-    hidden = predictor.hidden(predictor.imagine(b_n, a_kn), b_n)
-    return output_loss(likelihood, predictor.decoder.output, hidden, target_kn, weight_kn)  # type: ignore[return-value]
-
-
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def joint_loss(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: Any) -> tuple[Array, Array]:
     """`weighted_loss` whose sum has a gradient; the losses by channel are numbers and have none."""
@@ -100,8 +83,7 @@ def joint_loss(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: 
 
 
 def _forward(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: Any) -> Any:
-    loss: Any = unrolled_loss if on_gpu() and type(predictor) is Unrolled else weighted_loss
-    learn = jax.value_and_grad(partial(loss, likelihood), argnums=(0, 1), has_aux=True)
+    learn = jax.value_and_grad(partial(weighted_loss, likelihood), argnums=(0, 1), has_aux=True)
     if not on_gpu():
         block: Any = partial(open_loop_block, likelihood) if has_columns(likelihood, predictor) else learn
         return sequential_vmap(partial(_in_blocks, block, BLOCK))(predictor, b_n, *rest)
@@ -140,50 +122,3 @@ def _backward(likelihood: Likelihood, gradients: Any, d: tuple[Array, Array]) ->
 
 
 joint_loss.defvjp(_forward, _backward)
-
-
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
-def output_loss(
-    likelihood: Likelihood, output: Linear, x: Float[Array, "... F"], target: Any, weight: Float[Array, "..."]
-) -> tuple[Float[Array, ""], Float[Array, "... C"]]:
-    """The weighted sum, which has a gradient, and the losses by channel, which are numbers and have none."""
-    loss = likelihood.nats(output.in_float32(x), target)
-    return (loss.sum(axis=-1) * weight).sum(), loss
-
-
-def _output_forward(likelihood: Likelihood, output: Linear, x: Array, target: Any, weight: Array) -> Any:
-    losses, dweights, dbiases, start, dx = [], [], [], 0, jnp.zeros(x.shape, jnp.float32)
-    low = output.weight.dtype
-    for part, part_target in parts_of(likelihood, target):
-        columns = slice(start, start := start + part.num_outputs)
-        logits = project(x, output.weight[:, columns]) + output.bias[columns]
-        loss, back = jax.vjp(lambda logits, part=part, target=part_target: part.nats(logits, target), logits)
-        dlogits = back(jnp.broadcast_to(weight[..., None], loss.shape))[0].astype(low)
-        dweights.append(jnp.einsum("...f,...o->fo", x.astype(low), dlogits, preferred_element_type=jnp.float32))
-        dbiases.append(dlogits.sum(axis=range(dlogits.ndim - 1), dtype=jnp.float32))
-        dx = dx + project(dlogits, output.weight[:, columns].T)
-        losses.append(loss)
-    loss = jnp.concatenate(losses, axis=-1)
-    gradient = jnp.concatenate(dweights, axis=1), jnp.concatenate(dbiases), dx
-    return ((loss.sum(axis=-1) * weight).sum(), loss), (output, x, gradient)
-
-
-def parts_of(likelihood: Likelihood, target: Any) -> Iterator[tuple[Likelihood, Any]]:
-    """The parts of a join in the order of their logits, each with its own target."""
-    if type(likelihood) is not JoinedLikelihood:
-        yield likelihood, target
-        return
-    for name, part in likelihood.parts:
-        yield from parts_of(part, target[name])
-
-
-def _output_backward(likelihood: Likelihood, kept: Any, d: tuple[Array, Array]) -> Any:
-    output, x, gradient = kept
-    dweight, dbias, dx = (
-        (d[0] * g).astype(like.dtype) for g, like in zip(gradient, (output.weight, output.bias, x), strict=True)
-    )
-    doutput = jax.tree.unflatten(jax.tree.structure(output), (dweight, dbias))
-    return doutput, dx, None, None
-
-
-output_loss.defvjp(_output_forward, _output_backward)

@@ -40,24 +40,16 @@ class Unrolled(eqx.Module):
     decoder: MLP
 
     def predict(self, b_t, a_kt, read, targets_kt):
-        return read(self.decode(self.imagine(b_t, a_kt), b_t), targets_kt)
-
-    def imagine(self, b_t: Float[Array, "... D"], a_kt: Int[Array, "K ..."]) -> Float[Array, "K ... D"]:
-        """The GRU's state after each action."""
         one_hot = jax.nn.one_hot(a_kt, self.from_action.shape[0], dtype=self.from_action.dtype)
         h_0 = b_t if self.from_belief is None else jnp.zeros_like(b_t)
-        return self.gru.unroll(one_hot @ self.from_action, h_0)
+        return read(self.decode(self.gru.unroll(one_hot @ self.from_action, h_0), b_t), targets_kt)
 
     def decode(self, h: Float[Array, "... D"], b_t: Float[Array, "... D"]) -> Float[Array, "... O"]:
         """The logits, of the belief and the GRU's state after any number of actions."""
-        return self.decoder.output.in_float32(self.hidden(h, b_t))
-
-    def hidden(self, h: Float[Array, "... D"], b_t: Float[Array, "... D"]) -> Float[Array, "... F"]:
-        """What the output layer reads."""
         hidden = self.decoder.hidden(h)
         if self.from_belief is not None:
             hidden = hidden + self.from_belief(b_t)
-        return jax.nn.relu(hidden)
+        return self.decoder.output.in_float32(jax.nn.relu(hidden))
 
 
 class Separate(eqx.Module):

@@ -19,7 +19,7 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool
 
-FEW = 128  # operations of a reset: CartPole's has 31, MinAtar's Breakout 95, MiniGrid's DoorKey 408, Craftax 12,600
+FEW = 128  # operations of a reset: CartPole's has 31, MinAtar's Breakout 95, NAVIX's DoorKey 408, Craftax-Classic 1,167
 SHARE = 16  # one world of so many is made at a time: at most a sixteenth of the work is in vain
 
 
