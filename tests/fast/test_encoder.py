@@ -42,7 +42,7 @@ def test_features_and_gradients_are_those_of_the_plain_encoder(view, on_gpu, dty
 
 def test_a_large_view_is_cut_into_patches():
     encoder = random_weights(lambda key: init_encoder(key, (9, 9, 3), 8, num_filters=4))
-    o_t = np.random.default_rng(0).integers(2, size=(2, 9, 9, 3)).astype(np.uint8)
+    o_t = jnp.asarray(np.random.default_rng(0).integers(2, size=(2, 9, 9, 3)), jnp.uint8)
     np.testing.assert_array_equal(encode(encoder, o_t), cnn.encode(encoder, o_t))
 
 
