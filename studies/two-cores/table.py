@@ -1,4 +1,4 @@
-"""Prints the study's seven tables: `python studies/two-cores/table.py`."""
+"""Prints the study's eight tables: `python studies/two-cores/table.py`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ BEFORE = {  # the preset's, when runs explored by epsilon-z-greedy first
 }
 NOW = BEFORE | {"reward": "ndigo-2", "num_ahead": 3, "actors": 64, "gamma": 0.97, "policy_mean": 500}
 HEADS = NOW | {"head_hidden": 64, "probe_hidden": 64, "probe_stride": 2}
+WIDE = HEADS | {"head_hidden": 256, "probe_hidden": 256}
 WATCHED = 130  # seconds of a model that watches a random walk
 
 
@@ -117,6 +118,6 @@ def changed(config: dict[str, Any], preset: dict[str, Any]) -> str:
 
 if __name__ == "__main__":
     kept = read_runs()
-    groups = {"mean-": BEFORE, "five-": NOW, "cut-": NOW, "heads-": HEADS}
+    groups = {"mean-": BEFORE, "five-": NOW, "cut-": NOW, "heads-": HEADS, "rates-": WIDE}
     of_means = [means(kept, kind, preset) for kind, preset in groups.items()]
     print(agents(kept), models(kept), explorers(kept), *of_means, sep="\n\n")
