@@ -118,14 +118,17 @@ def test_without_the_videos_package_one_line_says_how_to_get_it(in_folder, monke
     assert capsys.readouterr().err == f"ndigo: a video needs the package imageio-ffmpeg: {install('video')}\n"
 
 
-def test_the_readmes_picture_is_what_its_command_records():
+@pytest.mark.parametrize(
+    ("page", "picture"), [("README.md", "docs/pictures/maze.gif"), ("docs/index.md", "docs/pictures/discovery.gif")]
+)
+def test_a_pages_film_is_what_its_command_records(page, picture):
     """Episode 0 of seed 0 of the shipped agent: the world in the picture is the world recorded here."""
-    words = re.search(r"`(ndigo export\s[^`]*discovery\.gif[^`]*)`", (ROOT / "README.md").read_text())
+    words = re.search(r"`(ndigo export\s[^`]*\.gif[^`]*)`", (ROOT / page).read_text())
     assert words is not None
     command = shlex.split(words[1])
-    assert command == ["ndigo", "export", command[2], "--gif", "docs/pictures/discovery.gif", "--until", "110"]
+    assert command == ["ndigo", "export", command[2], "--gif", picture, "--until", "110"]
     recorded = record(load(ROOT / command[2]), [episode_key(seed=0, episode=0)])
-    path = ROOT / "docs/pictures/discovery.gif"
+    path = ROOT / picture
     assert path.stat().st_size < 1_000_000
     film = Film(recorded, 0, until=110)
     x, y = film.world_at
