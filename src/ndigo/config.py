@@ -191,7 +191,7 @@ PRESETS: dict[str, Config] = {
         probe_stride=2,
         actors=64,
         updates_per_round=32,
-        learner_steps=11_500,
+        learner_steps=11_520,
         rounds_per_chunk=4,
         chunks_per_evaluation=4,
     ),

@@ -114,11 +114,14 @@ class Paid(eqx.Module):
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Chooses actions. Its state before o_0 is `start` of a key, from which it draws all it ever draws."""
+    """Chooses actions. Its state before o_0 is `start` of a key, from which it draws all it ever draws.
+
+    It is told a_{t-1}, 0 before o_0: somebody else may have acted in its place.
+    """
 
     name: str
     start: Callable[[Array], Any]  # key -> state
-    act: Callable[[Any, Any], tuple[Int[Array, ""], Any]]  # o_t, state -> a_t, state
+    act: Callable[[Any, Array, Any], tuple[Int[Array, ""], Any]]  # o_t, a_{t-1}, state -> a_t, state
 
 
 @dataclass(frozen=True)

@@ -162,11 +162,11 @@ def test_seekers_find_what_they_seek(mind):
 def test_agents_policy_is_greedy_in_its_own_network(mind):
     agent = mind.policy(WORLD, REWARD, as_it_is)
     o_t = jax.jit(lambda key: WORLD.observe(WORLD.reset(key)))(jax.random.key(0))
-    state, h_t = agent.start(jax.random.key(0)), jnp.zeros(8)
+    state, h_t, a_t = agent.start(jax.random.key(0)), jnp.zeros(8), jnp.int32(0)
     step, act = jax.jit(lambda *frame: mind.agent.core.step(*frame)), jax.jit(agent.act)
-    for a_tm1 in (0, None):
-        h_t = step(o_t, state[0] if a_tm1 is None else jnp.int32(a_tm1), h_t)
-        a_t, state = act(o_t, state)
+    for _ in range(2):
+        h_t = step(o_t, a_t, h_t)
+        a_t, state = act(o_t, a_t, state)
         assert int(a_t) == int(jax.jit(lambda h_t: mind.agent.heads(h_t))(h_t).argmax())
 
 

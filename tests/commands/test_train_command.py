@@ -68,7 +68,7 @@ def test_settings_come_from_a_file_and_flags_override_it(tmp_path, monkeypatch, 
     assert (rows["batch"], rows["lambda_"], rows["seeds"], rows["predictor"]) == ("7", "1", "2", "mlp")
     assert main(["train", "exp3", "--config=mine.toml", "--preset", "cpu", "--dry-run"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("ndigo-2 in exp3: 3 seeds, 11,500 learner steps, settings of mine.toml over preset cpu\n")
+    assert out.startswith("ndigo-2 in exp3: 3 seeds, 11,520 learner steps, settings of mine.toml over preset cpu\n")
 
 
 @pytest.mark.parametrize("name", ["", "config.json"])
@@ -179,6 +179,8 @@ def test_without_a_preset_the_first_line_says_which_was_chosen_and_why(capsys):
         (["exp1", "--reward", "json:dumps"], "reward 'json:dumps': a function must need no arguments and return a"),
         (["--resume", "nowhere"], "nowhere is not a run: it does not exist; name a folder that ndigo train made"),
         (["--resume", "nowhere", "--batch", "3"], "--resume continues a run as it is: --batch cannot be given with it"),
+        (["--resume", "nowhere", "--seeds=1"], "--resume continues a run as it is: --seeds cannot be given with it"),
+        (["exp1", "--window", "2"], "reward ndigo-2 looks 3 steps ahead, and a window has 2: it would pay nothing"),
         (["exp1", "--resume", "nowhere"], "--resume continues a run as it is: another WORLD cannot be given with it"),
     ],
 )

@@ -43,9 +43,9 @@ def test_white_noise_pays_ndigo_nothing_on_any_path_and_prediction_error_for_eve
     def start(key):
         return jax.random.bernoulli(key).astype(jnp.int32), walker.start(key)
 
-    def act(o_t, state):
+    def act(o_t, a_tm1, state):
         is_moving, walk = state
-        a_t, walk = walker.act(o_t, walk)
+        a_t, walk = walker.act(o_t, a_tm1, walk)
         return is_moving * a_t, (is_moving, walk)
 
     episode, table = judged(world, Policy("mixed", start, act), 128, K=6)
@@ -134,7 +134,7 @@ def test_white_noise_that_blocks_pays_an_agent_that_shuttles_through_it():
     filter_ = make_filter(world)
     upper_end = int(filter_.tables.start)
 
-    def act(o_t, before):
+    def act(o_t, a_tm1, before):
         b_t = filter_.correct(before, o_t)
         a_t = jnp.where(b_t.agent == upper_end, DOWN, UP)
         return a_t, filter_.predict(b_t, a_t)

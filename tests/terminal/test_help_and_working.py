@@ -60,7 +60,7 @@ def test_training_shows_its_everyday_options_first_and_the_rest_when_asked(capsy
 
 
 def test_a_page_shows_the_defaults_of_the_preset_that_is_named(capsys):
-    assert re.search(r"--learner-steps N +.*\[11500\]", page(["train", "--preset", "cpu", "--help"], capsys))
+    assert re.search(r"--learner-steps N +.*\[11520\]", page(["train", "--preset", "cpu", "--help"], capsys))
     assert re.search(r"--learner-steps N +.*\[32000\]", page(["train", "--preset", "gpu", "--help"], capsys))
 
 

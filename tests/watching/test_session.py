@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from ndigo.watching.recording import episode_key
 from ndigo.watching.session import Session
 
 KEY = episode_key(seed=0, episode=0)
-STAY, UP, DOWN = 0, 1, 2
+STAY, UP, DOWN, RIGHT, LEFT = range(5)
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,24 @@ def test_a_person_walks_and_the_belief_follows(session):
     assert max(abs(row - 3), abs(col - 9)) > 2  # not in view: so it is in none of the cells that are
     assert frame["belief"][0, 1:6, 7:12].sum() < 0.3  # of one who knows the room and nothing else, 0.4
     assert walk(session, [DOWN] * 6)["agent"].tolist() == [9, 9]
+
+
+def test_the_agent_chooses_by_the_actions_that_a_person_took(session, shipped):
+    """By the Q-network alone, told what was done at every frame."""
+    session.reset(KEY)
+    network, taken = shipped.networks.agent, [UP, UP, LEFT, DOWN, STAY, RIGHT] * 4
+    step = jax.jit(lambda *frame: network.step(*frame))
+    state, h_t, a_tm1 = shipped.start(), jnp.zeros(network.size), 0
+    chosen = []
+    for a_t in taken:
+        o_t = session.frame()["o"]
+        h_t, q_t = step(o_t, a_tm1, h_t)
+        chosen.append(int(q_t.argmax()))
+        by_agent, state = shipped.step(o_t, state)
+        assert (session.frame()["a"], by_agent) == (chosen[-1], chosen[-1])
+        session.step(a_t)
+        state, a_tm1 = state.after(a_t), a_t
+    assert chosen != taken
 
 
 def test_a_dropped_object_is_there_in_the_next_frame_and_the_belief_sees_it(session):

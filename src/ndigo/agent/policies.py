@@ -17,7 +17,7 @@ def random_walker(world: Any) -> Policy:
     def start(key: Array) -> tuple[Array, Array]:
         return jnp.int32(0), draw_stretches(key, jnp.float32(1), world.num_steps, world.num_actions).a_t
 
-    def act(o_t: Array, state: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
+    def act(o_t: Array, a_tm1: Array, state: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
         t, a_t = state
         return a_t[jnp.minimum(t, len(a_t) - 1)], (t + 1, a_t)
 
@@ -28,7 +28,7 @@ def follow(a_t: Int[Array, " T"], name: str = "path") -> Policy:
     """Takes the given actions, then stays."""
     path = jnp.append(jnp.asarray(a_t, jnp.int32), 0)
 
-    def act(o_t: Array, t: Array) -> tuple[Array, Array]:
+    def act(o_t: Array, a_tm1: Array, t: Array) -> tuple[Array, Array]:
         return path[jnp.minimum(t, len(path) - 1)], t + 1
 
     return Policy(name, lambda key: jnp.int32(0), act)
@@ -37,10 +37,8 @@ def follow(a_t: Int[Array, " T"], name: str = "path") -> Policy:
 def greedy_policy(network: Any) -> Policy:
     """The best action of a Q-network (or of its twin for loops), at every frame."""
 
-    def act(o_t: Array, state: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
-        a_tm1, h_tm1 = state
+    def act(o_t: Array, a_tm1: Array, h_tm1: Array) -> tuple[Array, Array]:
         h_t, q_t = network.step(o_t, a_tm1, h_tm1)
-        a_t = q_t.argmax(axis=-1).astype(jnp.int32)
-        return a_t, (a_t, h_t)
+        return q_t.argmax(axis=-1).astype(jnp.int32), h_t
 
-    return Policy("greedy", lambda key: (jnp.int32(0), jnp.zeros(network.size)), act)
+    return Policy("greedy", lambda key: jnp.zeros(network.size), act)

@@ -60,6 +60,10 @@ class AgentState(eqx.Module):
     a_t: Int[Array, ""]
     memory: Any  # the policy's
 
+    def after(self, a_t: Any) -> AgentState:
+        """The state where this action was taken in place of the agent's own."""
+        return AgentState(b_t=self.b_t, a_t=jnp.asarray(a_t, jnp.int32), memory=self.memory)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Agent:
@@ -67,6 +71,7 @@ class Agent:
 
     state = agent.start()
     a_t, state = agent.step(o_t, state)
+    state = state.after(other)       # where another action was taken
     agent.believe(state)             # [N, rows, columns]: where the probe, reading b_t, puts each object
     agent.predict(state, actions)    # [K, V, V, C]
     """
@@ -136,7 +141,7 @@ class Agent:
     def _step(self) -> Any:
         def step(params: Params, o_t: Any, state: AgentState) -> AgentState:
             b_t = params.model.core.step(o_t, state.a_t, state.b_t)
-            a_t, memory = params.policy(self.world, self.reward, self.joined).act(o_t, state.memory)
+            a_t, memory = params.policy(self.world, self.reward, self.joined).act(o_t, state.a_t, state.memory)
             return AgentState(b_t=b_t, a_t=a_t, memory=memory)
 
         return jax.jit(step)

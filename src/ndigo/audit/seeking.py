@@ -53,7 +53,7 @@ def make_seeker(world: World) -> Callable[[Plan], Policy]:
     def seeker(plan: Plan) -> Policy:
         passed, stops_at = plan
 
-        def act(o_t: Array, state: tuple[Array, Array, Array]) -> tuple[Array, tuple[Array, Array, Array]]:
+        def act(o_t: Array, a_tm1: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
             key, agent, i = state
             key, key_choice = jax.random.split(key)
             is_done = (agent == passed[i]) | is_held(o_t, agent, passed[i])

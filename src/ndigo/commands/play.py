@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import tyro
 
@@ -76,7 +74,7 @@ class Game:
             self.t += 1
             a_t = self.world.actions.index(action)
             if self._memory is not None:  # the person's action, not the agent's own
-                self._memory = eqx.tree_at(lambda memory: memory.a_t, self._memory, jnp.int32(a_t))
+                self._memory = self._memory.after(a_t)
             self._arrive(self._step(self._next_key(), self._state, a_t))
 
     @property

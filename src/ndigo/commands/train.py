@@ -89,8 +89,8 @@ class Arguments:
     trust: Trust = ()
     """Run this module of yours where a resumed run, or the file of --config, names MODULE:NAME of it; may be given
     again."""
-    is_window_given: tyro.conf.Suppress[bool] = False
-    """Not an option: whether one, or a file, says the window; the preset's is cut to an episode."""
+    given: tyro.conf.Suppress[frozenset[str]] = frozenset()
+    """Not an option: the settings that options or a file say; the others are the preset's."""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)
     """Every field of `ndigo.Config`, with the preset's value."""
 
@@ -144,10 +144,10 @@ def defaults(words: Sequence[str]) -> Arguments:
     name, file = value_in(words, "--preset"), value_in(words, "--config")
     if name is not None and name not in PRESETS:
         raise unknown_name("preset", name, PRESETS)
-    is_given = value_in(words, "--window") is not None
+    given = _named_in(words)
     if file is None:
         settings = Settings(**dataclasses.asdict(PRESETS[name or default_preset()]))
-        return Arguments(is_window_given=is_given, settings=settings)
+        return Arguments(given=given, settings=settings)
     if name is not None and is_run(Path(file)):
         raise NdigoError(f"--preset {name}: {file} has every setting; leave out one of the two")
     read = read_settings(Path(file))
@@ -156,8 +156,13 @@ def defaults(words: Sequence[str]) -> Arguments:
         settings = Settings(**dataclasses.asdict(PRESETS[name or default_preset()]) | read.settings)
     except NdigoError as error:
         raise NdigoError(f"{file}: {error}") from None
-    is_given = is_given or "window" in read.settings
-    return Arguments(read.settings.get("world"), name, is_window_given=is_given, settings=settings)
+    return Arguments(read.settings.get("world"), name, given=given | {*read.settings}, settings=settings)
+
+
+def _named_in(words: Sequence[str]) -> frozenset[str]:
+    """The settings that options name, also where they name the preset's own value."""
+    options = {word.split("=")[0].strip("-").replace("-", "_") for word in words if word.startswith("--")}
+    return frozenset(field.name for field in dataclasses.fields(Config) if field.name.strip("_") in options)
 
 
 def _join_others(words: Sequence[str]) -> None:
@@ -225,13 +230,13 @@ def _begin(config: Config, args: Arguments, logs: Sequence[str]) -> tuple[list[R
 def _given(config: Config, args: Arguments) -> dict[str, Any]:
     """Every setting, but for a window that is the preset's and that a short episode may cut."""
     settings = dataclasses.asdict(config)
-    return settings if args.is_window_given else {name: settings[name] for name in settings if name != "window"}
+    return settings if "window" in args.given else {name: settings[name] for name in settings if name != "window"}
 
 
 def _show_plan(config: Config, args: Arguments) -> None:
     with working("counting"):
         records = as_world(config.world), as_reward(config.reward)
-        config, told = settled(config, *records, is_window_given=args.is_window_given)
+        config, told = settled(config, *records, is_window_given="window" in args.given)
         sizes = _sizes(config, *records)
     if args.json:
         print(json.dumps({"settings": dataclasses.asdict(config), "notes": told, "sizes": sizes}, indent=1))
@@ -305,10 +310,8 @@ def minutes_in_words(minutes: float) -> str:
 
 def _refuse_changes(args: Arguments) -> None:
     """A resumed run has its settings; a flag that asks for others would be ignored in silence."""
-    plain = defaults([f"--preset={args.preset}"] if args.preset else [])
-    before, after = dataclasses.asdict(plain.settings), dataclasses.asdict(args.settings)
     changed = [name for name in ("config", "world", "preset", "out", "vary") if getattr(args, name) not in (None, ())]
-    changed += [name for name in after if after[name] != before[name]]
+    changed += sorted(args.given)
     if changed or args.dry_run:
         name = (changed[0] if changed else "dry_run").strip("_").replace("_", "-")
         given = "another WORLD" if name == "world" else f"--{name}"
@@ -325,7 +328,7 @@ def _sizes(config: Config, world: World, reward: IntrinsicReward) -> dict[str, i
         f"parameters of {name}, per seed": _count(getattr(params, name)) // config.seeds
         for name in ("model", "agent", "reward", "probe")
     }
-    rounds = -(-config.learner_steps // config.updates_per_round)
+    rounds = config.rounds_per_chunk * -(-config.learner_steps // config.updates_per_chunk)
     return parameters | {
         "replay": num_bytes(state.rows),
         "checkpoint": num_bytes(state),

@@ -64,6 +64,16 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
     _check_values(whose, paid)
 
 
+def refuse_short_windows(config: Config, world: World, reward: IntrinsicReward) -> None:
+    """An error where no window, or no episode, is as long as the reward looks ahead: it would pay nothing, in silence."""
+    has_one_length = world.host is None and world.ends is None
+    holders = {"a window": config.window} | ({f"an episode of {world.name}": world.num_steps} if has_one_length else {})
+    for holder, steps in holders.items():
+        if steps < reward.num_ahead:
+            ahead = f"reward {reward.name} looks {reward.num_ahead} steps ahead"
+            raise NdigoError(f"{ahead}, and {holder} has {steps}: it would pay nothing")
+
+
 def _small(leaf: jax.ShapeDtypeStruct) -> np.ndarray:
     """Weights of a fresh network, or close to it."""
     return np.random.default_rng(0).normal(0, 0.05, leaf.shape).astype(leaf.dtype)

@@ -83,7 +83,7 @@ def planner(world: World, lag: int = LAG, gamma: float = 0.97, num_steps: int = 
 def _filtering(name: str, filter_: Filter, choose: Callable[[Array, Belief], Array]) -> Policy:
     """A policy whose state is a key and the exact belief before the next frame."""
 
-    def act(o_t: Array, state: tuple[Array, Belief]) -> tuple[Array, tuple[Array, Belief]]:
+    def act(o_t: Array, a_tm1: Array, state: tuple[Array, Belief]) -> tuple[Array, tuple[Array, Belief]]:
         key, before = state
         key, key_choice = jax.random.split(key)
         b_t = filter_.correct(before, o_t)

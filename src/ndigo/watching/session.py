@@ -183,7 +183,7 @@ def _look(
     noted = notes(world, before.world)
     task_tm1 = jnp.where(t > 0, noted.get("task", 0.0), 0.0)
     b_t = params.model.core.step(o_t, a_tm1, before.b_t)
-    a_t, memory = params.policy(world, reward, joined).act(o_t, before.memory)
+    a_t, memory = params.policy(world, reward, joined).act(o_t, a_tm1, before.memory)
     past, at = _remembered(before, t, Past(o_t=o_t, a_tm1=a_tm1, b_tm1=before.b_t, task_tm1=task_tm1))
     r_t, r_c, is_known, loss_c = _newest_pay(world, reward, params, past, t, at)
     shown = {

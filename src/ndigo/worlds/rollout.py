@@ -34,14 +34,14 @@ def rollout(world: World, policy: Policy, key: Array, note: Callable[[Any], Any]
     def look(state: Any) -> tuple[Any, Truth | None, Any]:
         return world.observe(state), None if world.truth is None else world.truth(state), note(state)
 
-    def body(carry: tuple[Any, Any], key_t: Array):
-        s_t, m_t = carry
+    def body(carry: tuple[Any, Array, Any], key_t: Array):
+        s_t, a_tm1, m_t = carry
         seen = look(s_t)
-        a_t, m_tp1 = policy.act(seen[0], m_t)
-        return (move_on(world, key_t, s_t, a_t), m_tp1), (a_t, seen)
+        a_t, m_tp1 = policy.act(seen[0], a_tm1, m_t)
+        return (move_on(world, key_t, s_t, a_t), a_t, m_tp1), (a_t, seen)
 
-    first = (world.reset(key_reset), policy.start(key_policy))
-    (last, _), (a_t, looks) = jax.lax.scan(body, first, jax.random.split(key_world, world.num_steps))
+    first = (world.reset(key_reset), jnp.int32(0), policy.start(key_policy))
+    (last, *_), (a_t, looks) = jax.lax.scan(body, first, jax.random.split(key_world, world.num_steps))
     whole = jax.tree.map(lambda x_t, x: jnp.concatenate([x_t, jnp.asarray(x)[None]]), looks, look(last))
     return Rollout(whole[0], a_t, *whole[1:])
 
