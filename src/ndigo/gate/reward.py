@@ -65,7 +65,7 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
 
 
 def refuse_short_windows(config: Config, world: World, reward: IntrinsicReward) -> None:
-    """An error where no window, or no episode, is as long as the reward looks ahead: it would pay nothing, in silence."""
+    """An error where a window or an episode is shorter than the reward looks ahead: it would pay nothing."""
     has_one_length = world.host is None and world.ends is None
     holders = {"a window": config.window} | ({f"an episode of {world.name}": world.num_steps} if has_one_length else {})
     for holder, steps in holders.items():
