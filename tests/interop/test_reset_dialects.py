@@ -166,6 +166,35 @@ def test_each_dialect_yields_the_same_stream(name):
         np.testing.assert_array_equal(one, two)
 
 
+def test_a_read_of_ones_own_is_honoured_beside_the_frame_of_the_space():
+    """`read` turns every tile and bit into 1 minus itself; without `frame`, the frame is the space's own."""
+    tiles = SimpleNamespace(shape=(1, 2, 3), dtype=np.uint8)
+    seen = jnp.array([[[1, 0, 1], [0, 0, 1]]], jnp.uint8)
+
+    class Navix(NextStep):
+        observation_space = tiles
+
+        def reset(self, key: Array) -> TimeStep:
+            return eqx.tree_at(lambda step: step.observation, super().reset(key), seen)
+
+    class XMiniGrid(DmEnv):
+        def observation_shape(self, params: Any) -> tuple[int, int, int]:
+            return 1, 2, 2
+
+        def reset(self, params: Any, key: Array) -> TimeStep:
+            return eqx.tree_at(lambda step: step.observation, super().reset(params, key), seen[..., :2])
+
+    read: Any = {"read": lambda o: 1 - o}
+    key = jax.random.key(0)
+    bits = from_gymnax(SameStep(), **read)
+    np.testing.assert_array_equal(bits.observe(bits.reset(key)), 1 - np.asarray(WORLD.observe(WORLD.reset(key))))
+    for world, expected in [
+        (from_navix(Navix(), place=lambda s: s.state.t, **read), [[[0, 1, 0], [1, 1, 0]]]),
+        (from_xminigrid(XMiniGrid(), SimpleNamespace(max_steps=LONGEST), **read), [[[0, 1], [1, 1]]]),
+    ]:
+        np.testing.assert_array_equal(world.observe(world.reset(key)), expected)
+
+
 def test_an_unknown_suite_is_named_with_the_nearest():
     with pytest.raises(NdigoError, match=r"unknown suite 'gymnx'; known: .*\(nearest: gymnax\)"):
         suite_world("gymnx::Breakout-MinAtar")

@@ -31,7 +31,8 @@ def from_gymnax(
     name, params = str(name or env.name), env.default_params if params is None else params
     num_actions = require_discrete(name, env.action_space(params))
     if frame is None:
-        frame, read = frame_of(name, env.observation_space(params))
+        frame, own = frame_of(name, env.observation_space(params))
+        read = read or own
 
     def reset(key: Any) -> tuple[Any, Any]:
         observation, state = env.reset_env(key, params)

@@ -41,7 +41,7 @@ def from_navix(
         if len(shape) != 3 or shape[2] != len(VALUES) or shape[0] > 64:
             raise NdigoError(f"world {name}: its observations {shape} are not symbolic ones: hand over a frame")
         listed = minigrid_tiles(*VALUES[1:])  # a locked door is state 3 in some of its versions, 2 in others
-        frame, read = frames.tiles(VALUES, shape[0], shape[1], names=NAMES, listed=listed), read_tiles
+        frame, read = frames.tiles(VALUES, shape[0], shape[1], names=NAMES, listed=listed), read or read_tiles
 
     def reset(key: Any) -> tuple[Any, Any]:
         timestep = env.reset(key)

@@ -32,7 +32,7 @@ def from_xminigrid(
     name, num_actions = name or type(env).__name__, int(env.num_actions(params))
     if frame is None:
         height, width, _ = env.observation_shape(params)
-        frame, read = frames.tiles(VALUES, height, width, names=NAMES), lambda o: o.astype(jnp.uint8)
+        frame, read = frames.tiles(VALUES, height, width, names=NAMES), read or (lambda o: o.astype(jnp.uint8))
 
     def reset(key: Any) -> tuple[Any, Any]:
         timestep = env.reset(params, key)
