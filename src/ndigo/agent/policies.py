@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
@@ -12,14 +13,16 @@ from ndigo.types import Policy
 
 
 def random_walker(world: Any) -> Policy:
-    """Uniform actions: the paper's Random."""
+    """Uniform actions, without end: the paper's Random."""
 
-    def start(key: Array) -> tuple[Array, Array]:
-        return jnp.int32(0), draw_stretches(key, jnp.float32(1), world.num_steps, world.num_actions).a_t
+    def start(key: Array) -> tuple[Array, Array, Array]:
+        return jnp.int32(0), key, draw_stretches(key, jnp.float32(1), world.num_steps, world.num_actions).a_t
 
-    def act(o_t: Array, a_tm1: Array, state: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
-        t, a_t = state
-        return a_t[jnp.minimum(t, len(a_t) - 1)], (t + 1, a_t)
+    def act(o_t: Array, a_tm1: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+        t, key, a_t = state
+        # An episode's actions are drawn at once; one that goes on for longer draws the rest step by step.
+        beyond = jax.random.randint(jax.random.fold_in(key, t), (), 0, world.num_actions, a_t.dtype)
+        return jnp.where(t < len(a_t), a_t[jnp.minimum(t, len(a_t) - 1)], beyond), (t + 1, key, a_t)
 
     return Policy("random", start, act)
 
