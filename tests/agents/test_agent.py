@@ -7,8 +7,12 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
+from custom_world import world as three_doors
+from untrained import untrained
 
 from ndigo.api import load_trained
+from ndigo.errors import NdigoError
 from ndigo.types import Window
 from ndigo.watching.recording import record
 
@@ -33,3 +37,49 @@ def test_the_window_of_a_whole_episode_has_nothing_before_it():
     assert int(window.start) == 0
     np.testing.assert_array_equal(window.mu_t, 1)
     assert not window.belief.any()
+
+
+@pytest.fixture(scope="module")
+def agent():
+    return untrained(three_doors)
+
+
+@pytest.mark.parametrize(
+    ("o_t", "message"),
+    [
+        (np.zeros((1, 4), np.uint8), r"o_t has the shape \[1, 4\], expected \[1, 1, 4\]"),
+        (np.zeros((2, 1, 1, 4), np.uint8), r"o_t has the shape \[2, 1, 1, 4\], expected \[1, 1, 4\]"),
+        ([[0, 1, 0, 1]], r"o_t has the shape \[1, 4\], expected \[1, 1, 4\]"),
+        ({"doors": np.zeros((1, 1, 4))}, "o_t is a dict, expected an array"),
+    ],
+)
+def test_a_frame_of_another_shape_is_one_line(agent, o_t, message):
+    with pytest.raises(NdigoError, match=f"^{message}$"):
+        agent.step(o_t, agent.start())
+
+
+def test_a_list_is_a_frame_too(agent):
+    o_t = [[[1, 0, 0, 1]]]
+    assert agent.step(o_t, agent.start())[0] == agent.step(np.array(o_t, np.uint8), agent.start())[0]
+
+
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        ([], r"actions are float64\[0\], expected at least one whole number in a row"),
+        (1, r"actions are int64\[\], expected at least one whole number in a row"),
+        ([[0, 1]], r"actions are int64\[1, 2\], expected at least one whole number in a row"),
+        ([0.5, 1.0], r"actions are float64\[2\], expected at least one whole number in a row"),
+        ([0, 3], "actions reach from 0 to 3, expected 0 to 2"),
+        ([-1, 0], "actions reach from -1 to 0, expected 0 to 2"),
+    ],
+)
+def test_actions_that_cannot_be_taken_are_one_line(agent, actions, message):
+    with pytest.raises(NdigoError, match=f"^{message}$"):
+        agent.predict(agent.start(), actions)
+
+
+def test_an_agent_that_predicts_nothing_says_so():
+    icm = untrained(three_doors, "icm")
+    with pytest.raises(NdigoError, match="an agent of the reward icm predicts nothing"):
+        icm.predict(icm.start(), [0])

@@ -21,6 +21,7 @@ from jaxtyping import Array, Float, Int
 from ndigo.agent import QNetwork, greedy_policy, random_walker
 from ndigo.config import Config
 from ndigo.errors import NdigoError
+from ndigo.frames import check_shape
 from ndigo.model import Probe, WorldModel
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
@@ -115,7 +116,10 @@ class Agent:
 
     def step(self, o_t: Any, state: AgentState) -> tuple[int, AgentState]:
         """The agent's action for the frame `o_t` (as the world observes: bits are [V, V, C]) and the state after it."""
-        o_t = jax.tree.map(lambda leaf, x: jnp.asarray(x, leaf.dtype), self.world.frame.spec, o_t)
+        frame = self.world.frame
+        o_t = _as_arrays(o_t)
+        check_shape("o_t", frame, o_t)
+        o_t = jax.tree.map(lambda leaf, x: jnp.asarray(x, leaf.dtype), frame.spec, o_t)
         state = self._step(self.networks, o_t, state)
         return int(state.a_t), state
 
@@ -127,7 +131,14 @@ class Agent:
 
     def predict(self, state: AgentState, actions: Any) -> Any:
         """What is expected after 1..K of these actions: of bits, the chance [K, V, V, C] that each cell is 1."""
-        return jax.device_get(self._predict(self.networks.model, state.b_t, jnp.asarray(actions)))
+        if self.num_ahead == 0:
+            raise NdigoError(f"an agent of the reward {self.reward.name} predicts nothing")
+        a_k, num_actions = np.asarray(actions), self.world.num_actions
+        if a_k.ndim != 1 or not a_k.size or a_k.dtype.kind not in "iu":
+            raise NdigoError(f"actions are {a_k.dtype}{list(a_k.shape)}, expected at least one whole number in a row")
+        if not 0 <= a_k.min() <= a_k.max() < num_actions:
+            raise NdigoError(f"actions reach from {a_k.min()} to {a_k.max()}, expected 0 to {num_actions - 1}")
+        return jax.device_get(self._predict(self.networks.model, state.b_t, jnp.asarray(a_k)))
 
     @cached_property
     def _start(self) -> Any:
@@ -153,3 +164,10 @@ class Agent:
     @cached_property
     def _predict(self) -> Any:
         return jax.jit(WorldModel.expect)
+
+
+def _as_arrays(o_t: Any) -> Any:
+    """Lists as arrays; a join's dictionary stays one."""
+    if isinstance(o_t, dict):
+        return {name: _as_arrays(x) for name, x in o_t.items()}
+    return o_t if hasattr(o_t, "shape") else np.asarray(o_t)

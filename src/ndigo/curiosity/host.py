@@ -22,9 +22,9 @@ from jax import lax
 from ndigo.config import Config
 from ndigo.curiosity import saving, scaling
 from ndigo.curiosity.learning import Numbers
-from ndigo.curiosity.record import PureCuriosity, check_arguments, check_count, check_shape, make_curiosity
+from ndigo.curiosity.record import PureCuriosity, check_arguments, check_count, make_curiosity
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.frames import Frame
+from ndigo.frames import Frame, check_shape
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.training.twins import PLAIN, computed_by
 

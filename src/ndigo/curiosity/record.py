@@ -32,7 +32,7 @@ from ndigo.curiosity import learning, paying, recent, streams
 from ndigo.curiosity.learning import Numbers, State
 from ndigo.curiosity.paying import Params, Pay, Step
 from ndigo.errors import NdigoError
-from ndigo.frames import Frame, empty
+from ndigo.frames import Frame, check_shape, empty
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.training.curious import init_model
@@ -291,13 +291,3 @@ def _step(frame: Frame, lead: tuple[int, ...], a_t: Any, o_tp1: Any, is_first: A
             check_shape(name, frame, o, lead)
     a_t, is_first = jnp.asarray(a_t, jnp.int32), jnp.asarray(is_first, bool)
     return Step(a_t=a_t, o_tp1=o_tp1, is_first=is_first, o_last=o_last)
-
-
-def check_shape(name: str, frame: Frame, o: Any, lead: tuple[int, ...]) -> None:
-    """An error where `o` is no tree of frames with these leading axes."""
-    if jax.tree.structure(o) != jax.tree.structure(frame.spec):
-        known = f"a dictionary with {', '.join(frame.spec)}" if isinstance(frame.spec, dict) else "an array"
-        raise NdigoError(f"{name} is a {type(o).__name__}, expected {known}")
-    for leaf, spec in zip(jax.tree.leaves(o), jax.tree.leaves(frame.spec), strict=True):
-        if jnp.shape(leaf) != (*lead, *spec.shape):
-            raise NdigoError(f"{name} has the shape {list(jnp.shape(leaf))}, expected {[*lead, *spec.shape]}")

@@ -106,6 +106,16 @@ def empty(frame: Frame, *lead: int) -> Any:
     return jax.tree.map(lambda leaf: jnp.zeros((*lead, *leaf.shape), leaf.dtype), frame.spec)
 
 
+def check_shape(name: str, frame: Frame, o: Any, lead: tuple[int, ...] = ()) -> None:
+    """An error where `o` is no tree of frames with these leading axes."""
+    if jax.tree.structure(o) != jax.tree.structure(frame.spec):
+        known = f"a dictionary with {', '.join(frame.spec)}" if isinstance(frame.spec, dict) else "an array"
+        raise NdigoError(f"{name} is a {type(o).__name__}, expected {known}")
+    for leaf, spec in zip(jax.tree.leaves(o), jax.tree.leaves(frame.spec), strict=True):
+        if jnp.shape(leaf) != (*lead, *spec.shape):
+            raise NdigoError(f"{name} has the shape {list(jnp.shape(leaf))}, expected {[*lead, *spec.shape]}")
+
+
 def categorical_nats(logits: Float[Array, "... n"], index: Array) -> Float[Array, "..."]:
     """-log_softmax(l)[index]. A comparison instead of a gather: its gradient is a product, not a scatter."""
     hit = index[..., None] == jnp.arange(logits.shape[-1])
