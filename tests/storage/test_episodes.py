@@ -65,6 +65,31 @@ def test_what_only_some_worlds_have_may_be_missing(path, episodes, tmp_path):
     assert is_equal(load_episodes(tmp_path / "bare.npz"), bare)
 
 
+@pytest.mark.parametrize(("num_actions", "dtype", "bad"), [(128, np.int8, np.int32), (129, np.int32, np.int8)])
+def test_actions_are_as_wide_as_their_names_ask_for(episodes, num_actions, dtype, bad, tmp_path):
+    """int8 ends at 127: action 128 would come back as another."""
+    named = dataclasses.replace(episodes, meta=episodes.meta | {"actions": [f"go{i}" for i in range(num_actions)]})
+    last = np.full(episodes.a.shape, num_actions - 1, dtype)
+    save_episodes(tmp_path / "right.npz", dataclasses.replace(named, a=last))
+    assert load_episodes(tmp_path / "right.npz").a.tolist() == last.tolist()
+    assert to_json(load_episodes(tmp_path / "right.npz"), 0)["a"]["dtype"] == "int32"
+    save_episodes(tmp_path / "wrong.npz", dataclasses.replace(named, a=np.zeros(last.shape, bad)))
+    with pytest.raises(NdigoError, match=rf"is damaged: a is {np.dtype(bad)}\[3, 5\], not {np.dtype(dtype)}"):
+        load_episodes(tmp_path / "wrong.npz")
+
+
+@pytest.mark.parametrize("wrong", [-2, 3])
+def test_an_action_without_a_name_is_damage(episodes, wrong, tmp_path):
+    named = dataclasses.replace(
+        episodes, meta=episodes.meta | {"actions": ["a", "b", "c"]}, a=np.full((3, 5), 2, np.int8)
+    )
+    named.a[0, :2] = -1, wrong
+    save_episodes(tmp_path / "x.npz", named)
+    says = f"its actions reach from {min(wrong, -1)} to {max(wrong, 2)}, expected -1 to 2"
+    with pytest.raises(NdigoError, match=says):
+        load_episodes(tmp_path / "x.npz")
+
+
 def test_an_episode_that_ended_by_itself_is_sent_to_its_last_frame(episodes):
     form = to_json(episodes, 1)
     assert form["meta"]["num_steps"] == 1

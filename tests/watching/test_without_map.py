@@ -13,6 +13,7 @@ from stream_worlds import counting, read_count
 from untrained import untrained
 
 from ndigo.errors import NdigoError
+from ndigo.frames import bits
 from ndigo.storage.episodes import load_episodes, save_episodes
 from ndigo.watching.drawing import drawn
 from ndigo.watching.movies import film_of
@@ -71,6 +72,20 @@ def test_task_and_events_are_the_worlds(episodes):
         assert episodes.events[e, : length + 1].tolist() == [
             [t == 2, t > 0 and actions[t - 1] == 1] for t in range(length + 1)
         ]
+
+
+def test_each_of_200_actions_is_recorded_as_itself():
+    """A world whose frame has the action before it in eight bits; an agent at random takes most of them."""
+    many = World(
+        name="many", frame=bits([f"bit{i}" for i in range(8)], 1), actions=tuple(map(str, range(200))), num_steps=60,
+        reset=lambda key: jnp.int32(0),
+        step=lambda key, state, a_t: jnp.asarray(a_t, jnp.int32),
+        observe=lambda state: ((state >> jnp.arange(8)) & 1).astype(jnp.uint8)[None, None],
+    )  # fmt: skip
+    recorded = record(untrained(many, "random"), KEYS[:1])
+    lit = (recorded.seen[0, 1:, 0].max(axis=-1) > 60).astype(int)  # a bit that is 0 is nearly black
+    assert recorded.a[0, :60].tolist() == (lit << np.arange(8)).sum(axis=-1).tolist()
+    assert recorded.a.max() > 127
 
 
 def test_left_alone_a_session_is_the_recording_frame_by_frame(agent, episodes):

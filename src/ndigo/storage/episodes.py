@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float16, Float32, Int8, Int32, UInt8, UInt32
+from jaxtyping import Bool, Float16, Float32, Int, Int32, UInt8, UInt32
 
 from ndigo.errors import NdigoError
 from ndigo.storage.records import check_meta
@@ -38,7 +38,7 @@ ARRAYS: dict[str, tuple[str, str]] = {
     "agent": ("uint8", "ET2"),
     "objects": ("uint8", "ETN2"),
     "o": ("uint8", "ETVVC"),
-    "a": ("int8", "ET"),
+    "a": ("int8", "ET"),  # or `action_type`
     "belief": ("float16", "ETNRW"),
     "discovery_loss": ("float32", "ETN"),
     "reward": ("float32", "ET"),
@@ -73,7 +73,7 @@ class Recording:
     agent: UInt8[np.ndarray, "E T 2"]  # (row, col), the truth
     objects: UInt8[np.ndarray, "E T N 2"]
     o: UInt8[np.ndarray, "E T V V C"]  # what the agent saw
-    a: Int8[np.ndarray, "E T"]  # the action taken after frame t; -1 after the last
+    a: Int[np.ndarray, "E T"]  # the action taken after frame t, of `action_type`; -1 after the last
     belief: Float16[np.ndarray, "E T N R W"]  # the probe's distribution over cells, o_t seen
     discovery_loss: Float32[np.ndarray, "E T N"]  # -ln belief[true cell], before it was rounded
     reward: Float32[np.ndarray, "E T"]  # r_t; 0 where it is not defined
@@ -95,6 +95,11 @@ class Recording:
     @property
     def has_map(self) -> bool:
         return self.walls.size > 0
+
+
+def action_type(num_actions: int) -> str:
+    """Of the recorded actions of a world with so many."""
+    return "int8" if num_actions <= 128 else "int32"
 
 
 def save_episodes(path: Path, episodes: Recording) -> None:
@@ -149,6 +154,10 @@ def read_episodes(data: bytes, source: str) -> Recording:
     episodes = Recording(meta=meta, **arrays)
     if episodes.lengths is not None and not ((episodes.lengths > 0) & (episodes.lengths <= meta["num_steps"])).all():
         raise NdigoError(f"{source} is damaged: an episode is longer than its {meta['num_steps']} steps, or empty")
+    num_actions = len(meta.get("actions", ()))
+    if num_actions and not -1 <= episodes.a.min() <= episodes.a.max() < num_actions:
+        found = f"{episodes.a.min()} to {episodes.a.max()}"
+        raise NdigoError(f"{source} is damaged: its actions reach from {found}, expected -1 to {num_actions - 1}")
     return episodes
 
 
@@ -181,7 +190,7 @@ def as_sent(name: str, array: np.ndarray) -> np.ndarray:
     """A field of an episode, or of one frame of it, in the type in which a page receives it."""
     if name in ("belief", "exact"):
         return belief_bytes(array)
-    types = {"agent": np.uint8, "objects": np.uint8, "events": np.uint8, "discovery_loss": np.float32}
+    types = {"agent": np.uint8, "objects": np.uint8, "a": np.int32, "events": np.uint8, "discovery_loss": np.float32}
     return array.astype(types[name]) if name in types else array
 
 
@@ -246,6 +255,7 @@ def _check(arrays: dict[str, tuple[str, tuple[int, ...]]], meta: dict[str, Any],
         raise NdigoError(f"{source} is damaged: its meta is incomplete") from None
     for name, (found, shape) in arrays.items():
         dtype, axes = (ARRAYS | EXTRAS)[name]
+        dtype = action_type(len(meta.get("actions", ()))) if name == "a" else dtype
         if found != dtype or len(shape) != len(axes):
             raise NdigoError(f"{source} is damaged: {name} is {found}{list(shape)}, not {dtype}")
         for axis, size in zip(axes, shape, strict=True):

@@ -25,7 +25,7 @@ from ndigo.evaluation.visits import in_view
 from ndigo.model import discovery_loss, inside
 from ndigo.model.world_model import shifted
 from ndigo.rewards import IntrinsicReward
-from ndigo.storage.episodes import Recording
+from ndigo.storage.episodes import Recording, action_type
 from ndigo.types import Window
 from ndigo.watching.appearance import Appearance, appearance_of, objects_of
 from ndigo.watching.drawing import drawn_frames
@@ -166,7 +166,7 @@ def read_off(
         return jnp.concatenate([x_t, jnp.full_like(x_t[:1], end)])
 
     arrays = {
-        "a": then(a_t.astype(jnp.int8), -1),
+        "a": then(a_t.astype(action_type(world.num_actions)), -1),
         "reward": then(jnp.where(paid.is_known, paid.r_t, 0.0)),
         "reward_c": then(jnp.where(paid.is_known[:, None], r_tc, 0.0)),
         **_truth(world, look, params, truth_t, seen.b_t, cells),

@@ -6,14 +6,14 @@
  * (numbers) or -1 (an action). A world without a map has V = R = W = 0, and pictures.
  */
 
-export const TYPES = { uint8: Uint8Array, int8: Int8Array, uint32: Uint32Array, float32: Float32Array };
+export const TYPES = { uint8: Uint8Array, int32: Int32Array, uint32: Uint32Array, float32: Float32Array };
 
 /** Each field's type and the shape of one frame of it. */
 const FIELDS = {
   agent: ["uint8", () => [2]],
   objects: ["uint8", (s) => [s.N, 2]],
   o: ["uint8", (s) => [s.V, s.V, s.C]],
-  a: ["int8", () => []],
+  a: ["int32", () => []],
   belief: ["uint8", (s) => [s.N, s.R, s.W]],
   discovery_loss: ["float32", (s) => [s.N]],
   reward: ["float32", () => []],
