@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ndigo import EXPERIMENTS
+from ndigo import EXPERIMENTS, frames
 from ndigo.interop.gymnax import GymnaxParams, GymnaxWorld
+from ndigo.worlds import World
 
 NUM_ENVS, STEPS, EPISODE = 3, 70, 30
 
@@ -94,3 +95,48 @@ def test_where_gymnax_is_in_use_the_spaces_are_its_own(monkeypatch):
     env = GymnaxWorld(EXPERIMENTS["exp1"].world)
     assert env.action_space(env.default_params) == ("gymnax", 5)
     assert env.observation_space(env.default_params) == ("gymnax box", 0, 1, (5, 5, 3), jnp.uint8)
+
+
+def world_of(frame: frames.Frame) -> World:
+    """Shows zeros for ever."""
+    return World(
+        name="still", frame=frame, actions=("stay",), num_steps=2,
+        reset=lambda key: jnp.int32(0), step=lambda key, state, a_t: state, observe=lambda state: frames.empty(frame),
+    )  # fmt: skip
+
+
+TILES, NUMBERS = frames.tiles((200, 3), 2), frames.vector(3, low=0, high=9)
+PIXELS = frames.pixels(4, 4, 3, patch=2, codebook=np.zeros((1, 2, 2, 3), np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("frame", "dtype", "inside", "outside"),
+    [
+        (TILES, np.uint8, [[[199, 2]] * 2] * 2, [[[0, 3]] * 2] * 2),
+        (NUMBERS, np.float32, [-1e9, 0.5, 1e9], [np.nan] * 3),
+        (PIXELS, np.uint8, np.full((4, 4, 3), 255), np.full((4, 4, 3), 256)),
+    ],
+)
+def test_each_kind_of_frame_has_its_space(frame, dtype, inside, outside):
+    """Tiles by layer: 200 values and 3. Numbers may lie beyond the frame's low and high."""
+    box = GymnaxWorld(world_of(frame)).observation_space()
+    assert (box.shape, box.dtype) == (np.shape(inside), dtype)
+    assert box.contains(np.array(inside))
+    assert not box.contains(np.array(outside))
+    drawn = jax.vmap(box.sample)(jax.random.split(jax.random.key(0), 300))
+    assert drawn.dtype == dtype
+    assert box.contains(drawn)
+    if frame is TILES:
+        assert set(np.unique(drawn[..., 1])) == {0, 1, 2}
+        assert drawn[..., 0].max() > 127
+
+
+def test_a_join_has_a_space_under_each_name():
+    env = GymnaxWorld(world_of(frames.join(map=TILES, pocket=NUMBERS)))
+    space = env.observation_space()
+    assert {name: part.shape for name, part in space.spaces.items()} == {"map": (2, 2, 2), "pocket": (3,)}
+    o_0, state = env.reset(jax.random.key(0))
+    assert space.contains(o_0)
+    assert space.contains(space.sample(jax.random.key(0)))
+    assert not space.contains(o_0 | {"map": o_0["map"] + 3})
+    assert env.step(jax.random.key(1), state, jnp.int32(0))[0].keys() == o_0.keys()

@@ -9,9 +9,9 @@
 or, without the second import, `gymnasium.make("ndigo.interop.gymnasium:ndigo/FiveRooms-v0")`. Every world of `WORLDS`
 has an id of its own, such as `ndigo/FixedAndNoise-v0` for `fixed_and_noise`; after you add one, call `register`.
 
-Reward is always 0.0 and no episode terminates: Gymnasium's `TimeLimit` truncates it after the world's number of steps
-(`max_episode_steps`). A single environment steps in plain Python where its world has a map of objects that can, else
-by one call to JAX; many at once step in JAX.
+Reward and ends are the world's task's. Our own have none: reward 0.0, and no episode terminates. Gymnasium's
+`TimeLimit` truncates an episode after the world's number of steps (`max_episode_steps`). A single environment steps in
+plain Python where its world has a map of objects that can, else by one call to JAX; many at once step in JAX.
 `info` tells where everything is; an agent that reads it is no longer discovering anything.
 """
 
@@ -28,6 +28,7 @@ from gymnasium.wrappers import TimeLimit
 from ndigo.errors import NdigoError
 from ndigo.interop.jax_world import JaxWorld
 from ndigo.interop.numpy_world import MOVES, NumpyWorld
+from ndigo.interop.outcome import has_outcomes
 from ndigo.interop.spaces import space_of
 from ndigo.interop.vector import WorldVectorEnv
 from ndigo.paper.experiments import find_experiment, find_world
@@ -40,7 +41,7 @@ WORDS_AHEAD = 128  # steps whose random words are drawn at once: one call to Num
 
 
 class WorldEnv(gymnasium.Env[Any, SupportsIndex]):
-    """One copy of a world. Its episodes have no end of their own: wrap it in `TimeLimit`."""
+    """One copy of a world. Where episodes have no end of their own, wrap it in `TimeLimit`."""
 
     metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}  # noqa: RUF012 (Gymnasium's way)
 
@@ -51,8 +52,8 @@ class WorldEnv(gymnasium.Env[Any, SupportsIndex]):
         self.render_mode = render_mode
         self.observation_space: spaces.Space[Any] = space_of(world.frame)
         self.action_space = spaces.Discrete(world.num_actions)
-        is_plain = world.grid is not None and all(o.kind in MOVES for o in world.grid.objects)
-        self._copy = NumpyWorld(world) if is_plain else JaxWorld(world)
+        can_walk = world.grid is not None and all(o.kind in MOVES for o in world.grid.objects)
+        self._copy = NumpyWorld(world) if can_walk and not has_outcomes(world) else JaxWorld(world)
         self._words: list[list[int]] = []  # for the steps to come
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -69,7 +70,8 @@ class WorldEnv(gymnasium.Env[Any, SupportsIndex]):
         if not self._words:
             self._words = self.np_random.integers(2**32, size=(WORDS_AHEAD, self._copy.num_step_words)).tolist()
         self._copy.step_from(self._words.pop(), a_t)
-        return self._copy.observe(), 0.0, False, False, self._copy.cells()
+        reward, is_over, is_terminated = self._copy.outcome()
+        return self._copy.observe(), reward, is_terminated, is_over and not is_terminated, self._copy.cells()
 
     def render(self) -> Any:
         if self.render_mode is None:

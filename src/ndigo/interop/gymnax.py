@@ -19,8 +19,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, UInt8
+from jaxtyping import Array, Bool, Float, Int
 
+from ndigo.frames import Frame, Join
+from ndigo.interop.outcome import outcome_of
+from ndigo.interop.spaces import bounds_of
 from ndigo.worlds import EPISODE_STEPS, World
 
 
@@ -48,22 +51,40 @@ class Discrete(eqx.Module):
 
 
 class Box(eqx.Module):
-    """Arrays of one shape, whole numbers from `low` to `high`."""
+    """Arrays of one shape: whole numbers from `low` to `high`, or any numbers."""
 
-    low: int
-    high: int
+    low: Any
+    high: Any
     shape: tuple[int, ...]
     dtype: Any
 
     def sample(self, key: Array) -> Array:
-        return jax.random.randint(key, self.shape, self.low, self.high + 1).astype(self.dtype)
+        if jnp.issubdtype(self.dtype, jnp.floating):  # without bounds, as frames of numbers are
+            return jax.random.normal(key, self.shape, self.dtype)
+        return jax.random.randint(key, self.shape, self.low, jnp.int32(self.high) + 1).astype(self.dtype)
 
     def contains(self, x: Array) -> Bool[Array, ""]:
         return ((x >= self.low) & (x <= self.high)).all()
 
 
+class Dict(eqx.Module):
+    """A space under each name."""
+
+    spaces: dict[str, Any]
+
+    def sample(self, key: Array) -> dict[str, Any]:
+        keys = jax.random.split(key, len(self.spaces))
+        return {name: space.sample(k) for (name, space), k in zip(self.spaces.items(), keys, strict=True)}
+
+    def contains(self, x: dict[str, Any]) -> Bool[Array, ""]:
+        return jnp.array([space.contains(x[name]) for name, space in self.spaces.items()]).all()
+
+
 class GymnaxWorld:
-    """`world` for gymnax's users. Same-step autoreset; reward 0; truncated, never terminated."""
+    """`world` for gymnax's users, with its own task's reward and ends. Same-step autoreset.
+
+    Our own worlds pay 0 and are truncated, never terminated.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -81,33 +102,38 @@ class GymnaxWorld:
         return GymnaxParams(max_steps_in_episode=self.world.num_steps)
 
     @partial(jax.jit, static_argnames=("self",))
-    def reset(self, key: Array, params: GymnaxParams | None = None) -> tuple[UInt8[Array, "V V C"], GymnaxState]:
+    def reset(self, key: Array, params: GymnaxParams | None = None) -> tuple[Any, GymnaxState]:
         state = GymnaxState(world=self.world.reset(key), time=jnp.int32(0))
         return self.world.observe(state.world), state
 
     @partial(jax.jit, static_argnames=("self",))
     def step(
         self, key: Array, state: GymnaxState, action: Int[Array, ""], params: GymnaxParams | None = None
-    ) -> tuple[
-        UInt8[Array, "V V C"], GymnaxState, Float[Array, ""], Bool[Array, ""], Bool[Array, ""], dict[str, Array]
-    ]:
+    ) -> tuple[Any, GymnaxState, Float[Array, ""], Bool[Array, ""], Bool[Array, ""], dict[str, Any]]:
         """(o_t, state, reward, terminated, truncated, info); `key` is split into a step's and a reset's."""
         params = self.default_params if params is None else params
         key_step, key_reset = jax.random.split(key)
         moved = GymnaxState(world=self.world.step(key_step, state.world, action), time=state.time + 1)
         o_moved = self.world.observe(moved.world)
         o_start, start = self.reset(key_reset, params)
-        terminated = jnp.bool_(False)
-        truncated = moved.time >= params.max_steps_in_episode
-        o_t, state = jax.tree.map(lambda new, old: jnp.where(truncated, new, old), (o_start, start), (o_moved, moved))
+        reward, is_over, terminated = outcome_of(self.world, moved.world)
+        is_over = is_over | (moved.time >= params.max_steps_in_episode)
+        truncated = is_over & ~terminated
+        o_t, state = jax.tree.map(lambda new, old: jnp.where(is_over, new, old), (o_start, start), (o_moved, moved))
         info = {"terminated": terminated, "truncated": truncated, "final_observation": o_moved}
-        return o_t, state, jnp.float32(0), terminated, truncated, info
+        return o_t, state, reward, terminated, truncated, info
 
     def action_space(self, params: GymnaxParams | None = None) -> Any:
         return _spaces().Discrete(self.num_actions)
 
     def observation_space(self, params: GymnaxParams | None = None) -> Any:
-        return _spaces().Box(0, 1, self.world.shape, jnp.uint8)
+        return _space(self.world.frame)
+
+
+def _space(frame: Frame) -> Any:
+    if isinstance(frame, Join):
+        return _spaces().Dict({name: _space(part) for name, part in frame.parts})
+    return _spaces().Box(*bounds_of(frame), frame.spec.shape, frame.spec.dtype)
 
 
 def _spaces() -> Any:

@@ -6,13 +6,23 @@ Slower than `NumpyWorld`, whose face it has, but it needs neither a map nor obje
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from ndigo.interop.outcome import Outcome, outcome_of
 from ndigo.types import Truth
 from ndigo.worlds import World
+
+
+class Seen(NamedTuple):
+    """A state, and all that is looked at in it."""
+
+    state: Any
+    o_t: Any
+    truth: Truth | None
+    outcome: Outcome
 
 
 class JaxWorld:
@@ -24,32 +34,38 @@ class JaxWorld:
     num_reset_words = num_step_words = 2
 
     def __init__(self, world: World) -> None:
-        def look(state: Any) -> tuple[Any, Any, Truth | None]:
-            return state, world.observe(state), None if world.truth is None else world.truth(state)
+        def look(state: Any) -> Seen:
+            truth = None if world.truth is None else world.truth(state)
+            return Seen(state, world.observe(state), truth, outcome_of(world, state))
 
-        def begin(words: Any) -> tuple[Any, Any, Truth | None]:
+        def begin(words: Any) -> Seen:
             return look(world.reset(_key(words)))
 
-        def move(words: Any, state: Any, a_t: Any) -> tuple[Any, Any, Truth | None]:
+        def move(words: Any, state: Any, a_t: Any) -> Seen:
             return look(world.step(_key(words), state, a_t))
 
         self._begin, self._move = jax.jit(begin), jax.jit(move)
-        self._seen: tuple[Any, Any, Truth | None] = (None, None, None)
+        self._seen: Any = None
 
     def reset_from(self, words: Sequence[int]) -> None:
         """Starts an episode."""
         self._seen = self._begin(np.asarray(words, np.uint32))
 
     def step_from(self, words: Sequence[int], action: int) -> None:
-        self._seen = self._move(np.asarray(words, np.uint32), self._seen[0], np.int32(action))
+        self._seen = self._move(np.asarray(words, np.uint32), self._seen.state, np.int32(action))
 
     def observe(self) -> Any:
         """The frame; its arrays are the caller's to keep."""
-        return jax.tree.map(np.array, self._seen[1])
+        return jax.tree.map(np.array, self._seen.o_t)
+
+    def outcome(self) -> Outcome:
+        """Of the last step, in plain Python."""
+        reward, is_over, is_terminated = self._seen.outcome
+        return Outcome(float(reward), bool(is_over), bool(is_terminated))
 
     def truth(self) -> Truth | None:
         """Where everything is, in NumPy arrays; None where nobody knows it."""
-        return jax.tree.map(np.asarray, self._seen[2])
+        return jax.tree.map(np.asarray, self._seen.truth)
 
     def cells(self) -> dict[str, np.ndarray]:
         """(row, col) of the agent [2] and of the objects [N, 2], where they are known."""

@@ -14,10 +14,13 @@ import numpy as np
 from jaxtyping import UInt8
 
 from ndigo.errors import NdigoError
+from ndigo.interop.outcome import Outcome, has_outcomes
 from ndigo.types import Truth
 from ndigo.worlds import KINDS, Object, World
 from ndigo.worlds.layout import NEIGHBOURS
 from ndigo.worlds.objects import FAR, Places
+
+NOTHING = Outcome(reward=0.0, is_over=False, is_terminated=False)  # of every step of a grid world
 
 
 class Mover:
@@ -108,6 +111,8 @@ class NumpyWorld:
     def __init__(self, world: World) -> None:
         if world.grid is None:
             raise NdigoError(f"world {world.name!r} has no map; only grid worlds step in plain Python")
+        if has_outcomes(world):
+            raise NdigoError(f"world {world.name!r} has a task or ends of its own, which plain Python cannot read")
         grid = world.grid
         self.world = world
         self.num_reset_words, self.num_step_words = grid.num_reset_words, grid.num_step_words
@@ -170,6 +175,9 @@ class NumpyWorld:
             if at is not None:
                 o_t[at] = 1
         return o_t.reshape(self.world.shape)
+
+    def outcome(self) -> Outcome:
+        return NOTHING
 
     def cells(self) -> dict[str, np.ndarray]:
         """(row, col) of the agent [2] and of the objects [N, 2]."""

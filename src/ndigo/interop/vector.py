@@ -1,26 +1,30 @@
 """Many copies of a world as one Gymnasium vector environment, stepped by one jitted call.
 
-Every episode has the same length, so all copies end together: step number T = `max_episode_steps` shows
-o_T and truncates them all. What follows is Gymnasium's `AutoresetMode`:
+A copy's step number T = `max_episode_steps` shows o_T and truncates its episode. Episodes of our own worlds all have
+that length, so their copies end together; a world with `ends` may end each of its copies at any step before. What
+follows in a copy that ended is Gymnasium's `AutoresetMode`:
 
-    NEXT_STEP  (default)  the next step ignores its actions and shows the new o_0
+    NEXT_STEP  (default)  the next step ignores its action and shows the new o_0
     SAME_STEP             step T itself shows the new o_0, with o_T in info["final_obs"]: no step is idle,
                           but most of Gymnasium's own observation wrappers refuse this mode
-    DISABLED              the caller resets
+    DISABLED              the caller resets; where copies end apart, those of `options={"reset_mask": ...}`
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium
 import jax
+import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.interop.outcome import Outcome, has_outcomes, outcome_of
 from ndigo.interop.spaces import space_of
 from ndigo.types import Truth
 from ndigo.worlds import World
@@ -63,30 +67,48 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv):
         self.single_action_space = spaces.Discrete(world.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._start, self._move = _jitted(world, num_envs)
+        self._start, self._renew, self._move = _jitted(world, num_envs)
+        self._everyone = np.ones(num_envs, bool)
         self._states: Any = None
-        self._time = 0
+        self._clock = 0  # steps since the key was drawn
+        self._time = np.zeros(num_envs, int)  # steps of each copy's episode
+        self._is_over = np.zeros(num_envs, bool)  # copies that a next step would begin anew
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
-        if options is not None and "reset_mask" in options:
+        if options is None or "reset_mask" not in options:
+            return self._begin(self._everyone)
+        mask = np.asarray(options["reset_mask"])
+        if self.world.ends is None:
             raise NdigoError("reset_mask: the copies of this environment end together and are reset together")
-        return self._begin()
+        if mask.shape != (self.num_envs,) or mask.dtype != bool or not mask.any():
+            found = f"{mask.dtype}{list(mask.shape)}"
+            raise NdigoError(f"reset_mask {found}: need {self.num_envs} True or False, and at least one True")
+        return self._begin(mask if self._states is not None else self._everyone)
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         a_t = self._checked(actions)
-        if self._states is None or (self._is_over and self.autoreset_mode is AutoresetMode.DISABLED):
+        was_over = self._is_over
+        if self._states is None or (was_over.any() and self.autoreset_mode is AutoresetMode.DISABLED):
             raise gymnasium.error.ResetNeeded("step before reset: call reset first")
-        if self._is_over and self.autoreset_mode is AutoresetMode.NEXT_STEP:
-            return self._transition(*self._begin(), is_over=False)
-        self._time += 1
-        self._states, o_t, self._truth = self._move(self._key, self._time, self._states, a_t)
-        o_t, infos, is_over = _copied(o_t), self._infos(), self._is_over
-        if is_over and self.autoreset_mode is AutoresetMode.SAME_STEP:
-            final = self._masked(final_obs=_as_objects(o_t), final_info=infos)
-            o_t, infos = self._begin()
+        if was_over.all():
+            o_t, infos = self._begin(was_over)
+            return o_t, np.zeros(self.num_envs), ~was_over, ~was_over, infos
+        self._clock, self._time = self._clock + 1, self._time + 1
+        self._states, o_t, self._truth, outcome = self._move(self._key, self._clock, self._states, a_t)
+        rewards, is_over, terminations = self._in_numpy(outcome)
+        is_over |= self._time == self.max_episode_steps
+        if was_over.any():  # they begin anew instead, whatever their action
+            rewards[was_over], is_over[was_over], terminations[was_over] = 0.0, False, False
+            o_t, infos = self._begin(was_over)
+        else:
+            o_t, infos = _copied(o_t), self._infos(self._everyone)
+        self._is_over = is_over
+        if is_over.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            final = _masked(is_over, final_obs=_as_objects(o_t, is_over), final_info=self._infos(is_over))
+            o_t, infos = self._begin(is_over)
             infos |= final
-        return self._transition(o_t, infos, is_over=is_over)
+        return o_t, rewards, terminations, is_over & ~terminations, infos
 
     def render(self) -> tuple[Any, ...] | None:
         if self.render_mode is None:
@@ -99,20 +121,19 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv):
         truth = jax.tree.map(np.asarray, self._truth)
         return tuple(draw(self.world, jax.tree.map(lambda x, i=i: x[i], truth)) for i in range(self.num_envs))
 
-    @property
-    def _is_over(self) -> bool:
-        return self._time == self.max_episode_steps
-
-    def _transition(self, o_t: Any, infos: dict[str, Any], *, is_over: bool) -> tuple:
-        rewards, terminations = np.zeros(self.num_envs), np.zeros(self.num_envs, bool)
-        return o_t, rewards, terminations, np.full(self.num_envs, is_over), infos
-
-    def _begin(self) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode in every copy; its random numbers follow from one draw of `np_random`."""
+    def _begin(self, who: np.ndarray) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode in these copies; the random numbers to come follow from one draw of `np_random`."""
         self._key = jax.random.key(self.np_random.integers(2**31))
-        self._time = 0
-        self._states, o_0, self._truth = self._start(self._key)
-        return _copied(o_0), self._infos()
+        self._clock, self._time, self._is_over = 0, np.where(who, 0, self._time), self._is_over & ~who
+        begun = self._start(self._key) if who.all() else self._renew(self._key, who, self._states)
+        self._states, o_t, self._truth = begun
+        return _copied(o_t), self._infos(self._everyone)
+
+    def _in_numpy(self, outcome: Outcome | None) -> Outcome:
+        N = self.num_envs
+        if outcome is None:
+            return Outcome(np.zeros(N), np.zeros(N, bool), np.zeros(N, bool))
+        return Outcome(np.array(outcome.reward, float), np.array(outcome.is_over), np.array(outcome.is_terminated))
 
     def _checked(self, actions: Any) -> np.ndarray:
         a_t = np.asarray(actions)
@@ -122,33 +143,50 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv):
             raise NdigoError(f"actions {a_t.min()} to {a_t.max()}: an action is 0 to {self.world.num_actions - 1}")
         return a_t.astype(np.int32)
 
-    def _infos(self) -> dict[str, Any]:
+    def _infos(self, who: np.ndarray) -> dict[str, Any]:
         if self._truth is None:
             return {}
-        return self._masked(agent=np.array(self._truth.agent), objects=np.array(self._truth.objects))
-
-    def _masked(self, **infos: Any) -> dict[str, Any]:
-        """Each entry with the mask Gymnasium wants beside it: here every copy has it."""
-        return infos | {f"_{name}": np.ones(self.num_envs, bool) for name in infos}
+        return _masked(who, agent=np.array(self._truth.agent), objects=np.array(self._truth.objects))
 
 
-def _jitted(world: World, num_envs: int) -> tuple[Any, Any]:
-    """`start(key)` and `move(key, t, states, actions)`, both to (states, o_t, truth or None)."""
+def _masked(who: np.ndarray, **infos: Any) -> dict[str, Any]:
+    """Each entry with the mask Gymnasium wants beside it: which copies have it."""
+    return infos | {f"_{name}": who.copy() for name in infos}
+
+
+def _jitted(world: World, num_envs: int) -> tuple[Any, Any, Any]:
+    """`start(key)` and `renew(key, who, states)` to (states, o_t, truth or None).
+
+    And `move(key, t, states, actions)` to the same and the outcomes, None where they are always the same.
+    """
 
     def look(states: Any) -> tuple[Any, Any, Truth | None]:
         truth = None if world.truth is None else jax.vmap(world.truth)(states)
         return states, jax.vmap(world.observe)(states), truth
 
+    def fresh(key: jax.Array) -> Any:
+        return jax.vmap(world.reset)(jax.random.split(jax.random.fold_in(key, 0), num_envs))
+
     @jax.jit
     def start(key: jax.Array) -> Any:
-        return look(jax.vmap(world.reset)(jax.random.split(jax.random.fold_in(key, 0), num_envs)))
+        return look(fresh(key))
+
+    @jax.jit
+    def renew(key: jax.Array, who: Any, states: Any) -> Any:
+        return look(jax.vmap(_either)(who, fresh(key), states))
 
     @jax.jit
     def move(key: jax.Array, t: int, states: Any, a_t: Any) -> Any:
         keys = jax.random.split(jax.random.fold_in(key, t), num_envs)
-        return look(jax.vmap(world.step)(keys, states, a_t))
+        states = jax.vmap(world.step)(keys, states, a_t)
+        return *look(states), jax.vmap(partial(outcome_of, world))(states) if has_outcomes(world) else None
 
-    return start, move
+    return start, renew, move
+
+
+def _either(is_new: Any, new: Any, old: Any) -> Any:
+    """Of two trees, by one truth value."""
+    return jax.tree.map(lambda x, y: jnp.where(is_new, x, y), new, old)
 
 
 def _copied(o_t: Any) -> Any:
@@ -156,9 +194,9 @@ def _copied(o_t: Any) -> Any:
     return jax.tree.map(np.array, o_t)
 
 
-def _as_objects(o_t: Any) -> np.ndarray:
-    """[num_envs] objects, each one copy's observation: the form Gymnasium gives `final_obs`."""
-    objects = np.empty(len(jax.tree.leaves(o_t)[0]), object)
-    for i in range(len(objects)):
+def _as_objects(o_t: Any, who: np.ndarray) -> np.ndarray:
+    """[num_envs] objects, each one copy's observation or None: the form Gymnasium gives `final_obs`."""
+    objects = np.full(len(who), None, object)
+    for i in np.flatnonzero(who):
         objects[i] = jax.tree.map(lambda x, i=i: x[i], o_t)
     return objects
