@@ -18,7 +18,7 @@ def walk(seed: int) -> np.ndarray:
     policy = random_walker(SimpleNamespace(num_steps=SHORT, num_actions=NUM_ACTIONS))
 
     def body(state, _):
-        a_t, state = policy.act(None, state)
+        a_t, state = policy.act(None, jnp.int32(0), state)
         return state, a_t
 
     return np.asarray(jax.lax.scan(body, policy.start(jax.random.key(seed)), length=LONG)[1])
