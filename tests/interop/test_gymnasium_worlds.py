@@ -119,6 +119,34 @@ def test_a_space_that_says_enough_has_its_frame(name):
     assert (stepped(world, 1, 0, [])[0].o_t == value).all()
 
 
+UNIT = spaces.Box(0, 1, (2, 2, 1), np.float32)
+SHADES = np.array([[[0.0], [1.0]], [[0.25], [1.0]]], np.float32)
+
+
+def test_fractions_that_are_all_0_or_1_are_bits():
+    world = from_gymnasium(lambda: Still(UNIT, np.round(SHADES)))
+    assert world.frame == frames.bits(["channel0"], 2)
+    check_records(preset("cpu"), world, make_reward("ndigo-1"))
+    assert stepped(world, 1, 0, [])[0].o_t.ravel().tolist() == [0, 1, 0, 1]
+
+
+def test_shades_of_a_picture_are_no_bits_unless_they_are_read_as_such():
+    says = "show 0.25, which lies between the bits 0 and 1: hand over a frame, as from_gymnasium(make, frame=..., read"
+    assert f"its observations (Box of float32 with shape (2, 2, 1)) {says}" in refused(lambda: Still(UNIT, SHADES))
+    world = from_gymnasium(lambda: Still(UNIT, SHADES), read=lambda o: (o > 0.5).astype(np.uint8))
+    check_records(preset("cpu"), world, make_reward("ndigo-1"))
+    assert stepped(world, 1, 0, [])[0].o_t.ravel().tolist() == [0, 1, 0, 1]
+
+
+def test_shades_that_come_after_the_first_frame_are_refused_too():
+    class Dawn(Still):
+        def step(self, action: Any) -> Any:
+            return SHADES, 0.0, False, False, {}
+
+    said = refused(lambda: Dawn(UNIT, np.zeros((2, 2, 1), np.float32)))
+    assert "in the binary channel 'channel0' of frame 1 the value 2, expected 0 or 1" in said
+
+
 def test_numbers_without_bounds_are_read_by_their_symlog_and_the_others_as_they_are():
     """By hand: +-(e - 1) are +-1, and +-100 the ends of the range; CartPole's places and angles have bounds."""
     space = spaces.Box(np.array([-np.inf, 0, -2], np.float32), np.array([np.inf, np.inf, 2], np.float32))

@@ -226,6 +226,33 @@ def test_continuous_actions_and_observations_that_fit_no_frame_are_refused():
         frame_of("far out", far_out)
 
 
+def test_fractions_are_bits_only_where_a_reset_shows_0_and_1():
+    space = SimpleNamespace(low=0, high=1, shape=WORLD.shape, dtype=jnp.float32)
+
+    class Fractions(SameStep):
+        scale = 1.0
+
+        def observation_space(self, params: Any) -> Any:
+            return space
+
+        def reset_env(self, key: Array, params: Any) -> tuple[Array, Any]:
+            o_0, state = super().reset_env(key, params)
+            return self.scale * o_0, state
+
+    world = from_gymnax(Fractions())
+    key = jax.random.key(1)
+    np.testing.assert_array_equal(world.observe(world.reset(key)), WORLD.observe(WORLD.reset(key)))
+    shades = Fractions()
+    shades.scale = 0.5
+    with pytest.raises(NdigoError, match=r"show 0\.5, which lies between the bits 0 and 1: hand over a frame"):
+        from_gymnax(shades)
+    read: Any = lambda o: (o > 0).astype(jnp.uint8)  # noqa: E731
+    world = from_gymnax(shades, read=read)
+    np.testing.assert_array_equal(world.observe(world.reset(key)), WORLD.observe(WORLD.reset(key)))
+    with pytest.raises(NdigoError, match="may lie between the bits 0 and 1: hand over a frame"):
+        frame_of("unseen", space)
+
+
 def test_numbers_without_bounds_are_read_alike_by_numpy_and_inside_a_program():
     frame, read = frame_of("cart pole", SimpleNamespace(low=-np.inf, high=np.inf, shape=(4,)))
     o = np.array([-1e30, -0.5, 0, 7], np.float32)

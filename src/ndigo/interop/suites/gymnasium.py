@@ -53,14 +53,16 @@ def from_gymnasium(
         env = make()
     name = str(name or getattr(env.spec, "id", None) or type(env.unwrapped).__name__)
     num_actions = require_discrete(name, env.action_space)
+    with running(f"world {name}: an episode of it"):
+        first, _ = env.reset(seed=0)
     if frame is None:
-        frame, own = frame_of(name, env.observation_space)
+        as_read = read or np.asarray
+        frame, own = frame_of(name, env.observation_space, lambda: as_read(first))
         read = read or own
     first_action, happening = int(getattr(env.action_space, "start", 0)), tuple((events or {}).values())
     reading = Reading(space_of(frame), read or np.asarray, first_action, place, happening)
     longest = num_steps or _longest(env)
     with running(f"world {name}: an episode of it"):
-        env.reset(seed=0)
         num_places = len(reading.where(env))
         env.close()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from ndigo.errors import unknown_name
@@ -31,7 +32,9 @@ def from_gymnax(
     name, params = str(name or env.name), env.default_params if params is None else params
     num_actions = require_discrete(name, env.action_space(params))
     if frame is None:
-        frame, own = frame_of(name, env.observation_space(params))
+        as_read = read or jnp.asarray
+        show = lambda: as_read(env.reset_env(jax.random.key(0), params)[0])  # noqa: E731
+        frame, own = frame_of(name, env.observation_space(params), show)
         read = read or own
 
     def reset(key: Any) -> tuple[Any, Any]:

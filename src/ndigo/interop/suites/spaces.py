@@ -25,6 +25,8 @@ FARTHEST = 100.0  # of a number without bounds: what lies farther out is in the 
 MINIGRID, MINIGRID_NAMES = (11, 6, 4), ("object", "colour", "state")
 BINS, SYMLOG_BINS = 32, 64
 
+OWN_FRAME = "hand over a frame, as from_gymnasium(make, frame=..., read=...), and train MODULE:NAME of it"
+
 Read = Callable[[Any], Any]
 
 
@@ -40,8 +42,12 @@ def minigrid_tiles(num_colours: int, num_states: int = 3) -> list[tuple[int, int
     return plain + coloured + doors + [(10, 0, direction) for direction in range(4)]  # itself, in a view of all
 
 
-def frame_of(name: str, space: Any) -> tuple[Frame, Read]:
-    """The frame, and how an observation is read into it; an error for a space that fits none."""
+def frame_of(name: str, space: Any, show: Callable[[], Any] | None = None) -> tuple[Frame, Read]:
+    """The frame, and how an observation is read into it; an error for a space that fits none.
+
+    Numbers from 0 to 1 are bits or shades of a picture, and a space of fractions does not tell which: `show` gives an
+    observation, as it would be read, to decide by.
+    """
     shape = tuple(getattr(space, "shape", None) or ())
     if (parts := getattr(space, "spaces", None)) is not None and isinstance(parts, Mapping) and "image" in parts:
         return _minigrid(name, parts)
@@ -50,16 +56,33 @@ def frame_of(name: str, space: Any) -> tuple[Frame, Read]:
     if hasattr(space, "low") and hasattr(space, "high"):
         low, high = (np.broadcast_to(np.asarray(x, float), shape) for x in (space.low, space.high))
         if len(shape) == 3 and (low >= 0).all() and (high <= 1).all():
+            _require_bits(name, space, show)
             channels = [f"channel{i}" for i in range(shape[2])]
-            return frames.bits(channels, shape[0], shape[1]), lambda o: (o > 0).astype(np.uint8)
+            return frames.bits(channels, shape[0], shape[1]), read_bits
         if len(shape) in (1, 2) and (numbers := _numbers(low.ravel(), high.ravel())) is not None:
             return numbers
-    kind = type(space).__name__
-    shown = f"{kind} of {getattr(space, 'dtype', 'numbers')} with shape {shape}" if shape else kind
-    raise NdigoError(
-        f"world {name}: its observations ({shown}) fit no frame by themselves: hand over a frame, "
-        "as from_gymnasium(make, frame=..., read=...), and train MODULE:NAME of it"
-    )
+    raise NdigoError(f"world {name}: its observations ({_shown(space)}) fit no frame by themselves: {OWN_FRAME}")
+
+
+def read_bits(o: Any) -> Any:
+    """0 and 1 as they are. Anything else is 2, which no frame of bits has: so whoever checks frames will see it."""
+    return (o != 0).astype(np.uint8) + ((o != 0) & (o != 1)).astype(np.uint8)
+
+
+def _require_bits(name: str, space: Any, show: Callable[[], Any] | None) -> None:
+    """An error where numbers from 0 to 1 may lie between."""
+    if np.dtype(getattr(space, "dtype", float)).kind in "biu":
+        return
+    seen = None if show is None else np.asarray(show())
+    if seen is None or (read_bits(seen) > 1).any():
+        what = "may lie between" if seen is None else f"show {seen[read_bits(seen) > 1][0]:.3g}, which lies between"
+        raise NdigoError(f"world {name}: its observations ({_shown(space)}) {what} the bits 0 and 1: {OWN_FRAME}")
+
+
+def _shown(space: Any) -> str:
+    kind, shape = type(space).__name__, tuple(getattr(space, "shape", None) or ())
+    numbers = np.dtype(space.dtype).name if hasattr(space, "dtype") else "numbers"
+    return f"{kind} of {numbers} with shape {shape}" if shape else kind
 
 
 def symlog(x: Any) -> Any:
