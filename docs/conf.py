@@ -66,7 +66,6 @@ def mathml(text: str, display: str) -> str:
 def generate() -> None:
     GENERATED.mkdir(exist_ok=True)
     _write("commands.md", commands_page())
-    _write("claims.md", claims_page())
 
 
 def _write(name: str, text: str) -> None:
@@ -94,17 +93,6 @@ def help_of(name: str) -> str:
     with contextlib.suppress(SystemExit), contextlib.redirect_stdout(page):
         main([name, "--help-all"])
     return page.getvalue().strip()
-
-
-def claims_page() -> str:
-    """Each sentence of the paper that can be checked, with its verdict; its comparisons are folded."""
-    from ndigo.paper.claims import judge
-    from ndigo.paper.experiments.across import all_claims
-    from ndigo.paper.plan import load_rows
-    from ndigo.paper.state import claims_page as page
-
-    rows = load_rows(ROOT / "results" / "rows")
-    return page([judge(claim, rows) for claim in all_claims()])
 
 
 def name_what_is_outside(app: Any, name: str, source: list[str]) -> None:

@@ -83,7 +83,7 @@ def test_discover_shows_the_shipped_agent_first_and_then_trains_one(exp1_run, tm
     )
     assert "curves: run/curves.png" in trained
     assert (tmp_path / "run" / "curves.png").stat().st_size > 10_000
-    assert trained.endswith("to go on: ndigo train --resume run\n")
+    assert trained.endswith("\n4 of the preset's 1,000 steps; to go on: ndigo train --resume run\n")
 
 
 SAID = r"seen in (?:(\d+)% of episodes, first at step (\d+)|no episode), and known to ([\d.]+) nats"

@@ -20,7 +20,7 @@ from ndigo.paper.experiments.across import all_claims
 from ndigo.paper.measured import measured
 from ndigo.paper.plan import all_rows, load_rows, row_folders
 from ndigo.paper.rows import RowFolder, save_row
-from ndigo.paper.state import BLOCK, blocks, claims_page, write_docs
+from ndigo.paper.state import BLOCK, blocks, claims_in_full, write_docs
 from ndigo.paper.tables import paper_sheets
 from ndigo.report.curves import curves_figure
 from ndigo.storage.run_folder import RunFolder
@@ -194,7 +194,7 @@ def test_bad_input_gets_one_line_and_code_2(words, message, tmp_path, monkeypatc
     assert (tmp_path / "wrong.md").read_text().count("x") == 1
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/results.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/results.md", "docs/claims.md"])
 def test_what_the_documents_show_is_what_the_shipped_rows_say(name):
     folder = ROOT / "results" / "rows"
     rows = load_rows(folder)
@@ -228,7 +228,7 @@ def test_what_ships_is_small_and_every_row_is_of_the_plan():
 def test_the_site_has_a_heading_per_claim_by_experiment_and_folds_what_decides_it(rows):
     numbers = load_rows(rows)
     judged = [judge(claim, numbers) for claim in all_claims()]
-    lines = claims_page(judged).splitlines()
+    lines = claims_in_full(judged).splitlines()
     groups = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
     assert groups == ["Abstract", *(e.heading for e in EXPERIMENTS.values()), "Section 7"]
     headings = [line for line in lines if line.startswith("### ")]
@@ -238,7 +238,7 @@ def test_the_site_has_a_heading_per_claim_by_experiment_and_folds_what_decides_i
     for one, text in zip(judged, folded, strict=True):
         assert text.count("<tr><td>") == len(one.parts)
         assert text.count("<code>") == len(one.missing)
-    overview = [line for line in lines if line.startswith("| [")]
+    overview = [line for line in lines if line.startswith(tuple(f"| {group} |" for group in groups))]
     counts = [[int(cell or 0) for cell in re.findall(r"\| *(\d*) *(?=\|)", line)] for line in overview]
     assert np.sum(counts, axis=0).tolist() == [n for n in count(judged).values() if n]
     assert [sum(row) for row in counts] == [2, *(len(e.claims) for e in EXPERIMENTS.values()), 2]

@@ -60,12 +60,12 @@ def test_the_results_page_and_the_readme_say_what_the_rows_measured():
         first = f"{row.per_seed('first_visit', what).mean():.0f}"
         paper = experiment.printed.text("first_visit", row.row.reward, what).split(" ")[0]
         seen, known = row.per_seed("frequency", what), row.per_seed("discovery_loss", what).mean()
-        assert (f"yes: {at} {first}, the paper {paper} | {seen.min():.0f}% of episodes | {known:.2f} nats") in results
-        assert in_readme.format(seen=f"{seen.mean():.0f}%", first=first, paper=paper) in readme
+        assert (f"yes: {at} {first}, the paper {paper} | {seen.min():.0f}% | {known:.2f} |") in results
+        assert in_readme.format(seen=f"{seen.mean():.3g}%", first=first, paper=paper) in readme
     bouncing, maze = rows["exp3-ndigo-1"], rows["exp5-ndigo-2"]
     first, seen = ([bouncing.per_seed(m, name) for name in ("upper", "lower")] for m in ("first_visit", "frequency"))
     assert f"no: {first[0].mean():.0f} and {first[1].mean():.0f}, the paper 34.4 and 38.8" in results
-    assert f"| {np.min(seen):.0f}% of episodes | {bouncing.discovery_loss().mean():.2f} nats" in results
+    assert f"| {np.min(seen):.0f}% | {bouncing.discovery_loss().mean():.2f} |" in results
     for text, x in {
         "in view for {:.0f} of 400 steps": rows["exp1-ndigo-4"].per_seed("visits", "fixed"),
         "the noise for {:.0f} (paper: 1.4)": rows["exp1-ndigo-4"].per_seed("visits", "noise"),
@@ -85,6 +85,8 @@ def test_the_results_page_and_the_readme_say_what_the_rows_measured():
         "walls pay {:.2f} nats": bouncing.reward_c[-1, :, bouncing.channels.index("walls")],
     }.items():
         assert text.format(x.mean()) in results, text
+    known = [f"{rows[name].discovery_loss().mean():.2f}" for name in ("exp1-icm", "exp1-ndigo-4")]
+    assert f"Experiment 1's object, to {known[0]} nats; NDIGO to {known[1]}" in readme
     assert rows["exp1-ndigo-10"].per_seed("frequency", "fixed").min() == 100
     told = " ".join(walls_in_words(load_rows(ROOT / "results" / "rows")))
     shares = []

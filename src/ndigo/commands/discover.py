@@ -90,7 +90,8 @@ def run(args: Arguments) -> None:
     (curves,) = draw_curves([RunFolder(run.path)], run.path / "curves", experiment.world.grid)
     say(f"curves: {curves}")
     if run.outcome.why != "finished":
-        say(f"to go on: ndigo train --resume {run.path}")
+        made = f"{run.outcome.step:,} of the preset's {run.config.learner_steps:,} steps"
+        say(f"{made}; to go on: ndigo train --resume {run.path}")
     if args.json:
         print(json.dumps(numbers, indent=1))
 

@@ -33,7 +33,7 @@ from ndigo.paper.plan import all_rows, load_rows, row_folders
 from ndigo.paper.rows import is_row
 from ndigo.paper.scores import Scores, as_json, scores, scores_figure
 from ndigo.paper.state import blocks, claims_section, summary, write_docs
-from ndigo.paper.tables import compared_with_paper, experiment_of_run, paper_sheets
+from ndigo.paper.tables import COLUMNS, compared_with_paper, experiment_of_run, paper_sheets
 from ndigo.report.curves import curves_figure, draw_curves
 from ndigo.report.figures import FORMATS, as_svg, save_figure
 from ndigo.report.numbers import how_many
@@ -47,11 +47,6 @@ from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust
 from ndigo.terminal.working import working
 from ndigo.watching.recording import record_numbered
-
-COLUMNS = (
-    "Mean over seeds, its 95% bootstrap interval, and what the paper prints. The discovery loss is the mean over the "
-    "objects to discover. Of the worst seed: the largest loss, and the fewest episodes that see them, their mean too."
-)
 
 
 @dataclass(frozen=True)

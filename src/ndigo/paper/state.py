@@ -17,11 +17,11 @@ from pathlib import Path
 
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.paper.claims import VERDICTS, JudgedClaim, Part, Verdict, count
-from ndigo.paper.conclusion import by_experiment, group_of, part_text, verdicts_in_words
+from ndigo.paper.conclusion import by_experiment, group_of, verdicts_in_words
 from ndigo.paper.experiment import Row
 from ndigo.paper.measured import Rows
 from ndigo.paper.plan import RECIPE, all_rows, recipe
-from ndigo.paper.tables import paper_sheets
+from ndigo.paper.tables import COLUMNS, paper_sheets
 from ndigo.report.numbers import number, with_interval
 from ndigo.report.page import Section
 from ndigo.report.sheets import Sheet, as_markdown
@@ -55,10 +55,11 @@ def summary(rows: Rows, judged: Sequence[JudgedClaim], others: Sequence[Row] = (
 def blocks(rows: Rows, judged: Sequence[JudgedClaim], others: Sequence[Row] = ()) -> dict[str, str]:
     """Every block by its name."""
     sheets = paper_sheets(rows)
+    made = [as_markdown(sheet) for sheet in sheets if not sheet.is_empty]
     texts = {
         "state": summary(rows, judged, others),
-        "tables": "\n\n".join(as_markdown(sheet) for sheet in sheets if not sheet.is_empty) or NOT_YET,
-        "claims": claims_markdown(judged),
+        "tables": "\n\n".join([f"{COLUMNS} The paper's numbers are in italics.", *made]) if made else NOT_YET,
+        "claims": claims_in_full(judged),
         **{f"table {i}": _block(sheet) for i, sheet in enumerate(sheets, 1)},
     }
     return {name: f"{text}\n" for name, text in texts.items()}
@@ -68,42 +69,27 @@ def _block(sheet: Sheet) -> str:
     return f"**{sheet.title}**: {NOT_YET.lower()}" if sheet.is_empty else as_markdown(sheet)
 
 
-def claims_markdown(judged: Sequence[JudgedClaim]) -> str:
-    """The claims that have all their rows; the others are `ndigo report --paper --full`'s to list."""
-    lines = ["| | claim | verdict | figures |", "|--:|---|---|---|"]
-    for i, one in enumerate(judged, 1):
-        if not one.missing:
-            claim = f'"{one.claim.text}" ({one.claim.place}). *{one.claim.rule}*'
-            shown = "<br>".join(text for text in (*map(part_text, one.parts), *one.evidence, one.claim.note) if text)
-            lines.append(f"| {i} | {claim} | {one.verdict} | {shown} |")
-    return "\n".join(lines) if len(lines) > 2 else "No claim has all its rows yet."
-
-
-def claims_page(judged: Sequence[JudgedClaim]) -> str:
-    """A page of the site: by experiment, a heading per claim with its verdict, its comparisons folded under it."""
-    numbered = list(enumerate(judged, 1))
-    groups = [(heading, list(each)) for heading, each in groupby(numbered, lambda one: group_of(one[1].claim))]
+def claims_in_full(judged: Sequence[JudgedClaim]) -> str:
+    """By experiment, a heading per claim with its verdict, its comparisons folded under it."""
     parts = [
-        "---\ntocdepth: 2\n---",  # the list beside the page names experiments; sentences would fill it
-        "# Claims",
         f"{verdicts_in_words(judged)} A claim is a sentence of the paper, turned into comparisons.",
         "A comparison is supported where its whole 95% interval over seeds lies on the claimed side, and contradicted "
         "where it lies on the other. A claim holds where every comparison is supported. Open one for its figures.",
         _overview(by_experiment(judged)),
     ]
-    for i, (heading, group) in enumerate(groups, 1):
-        parts += [f"(group-{i})=", f"## {heading}"]
+    for heading, group in groupby(enumerate(judged, 1), lambda one: group_of(one[1].claim)):
+        parts.append(f"## {heading}")
         for nth, one in group:
             parts += [f"### {nth}. “{one.claim.text}”", _verdict_line(one), _folded(one)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(parts)
 
 
 def _overview(counts: Sequence[tuple[str, Mapping[Verdict, int]]]) -> str:
     """How many of each group's claims have which verdict, for the verdicts that there are."""
     verdicts: list[Verdict] = [verdict for verdict in VERDICTS if any(found[verdict] for _, found in counts)]
     lines = [f"| | {' | '.join(verdicts)} |", f"|---|{'--:|' * len(verdicts)}"]
-    for i, (heading, found) in enumerate(counts, 1):
-        lines.append(f"| [{heading}](#group-{i}) | {' | '.join(str(found[v] or '') for v in verdicts)} |")
+    for heading, found in counts:
+        lines.append(f"| {heading} | {' | '.join(str(found[v] or '') for v in verdicts)} |")
     return "\n".join(lines)
 
 

@@ -18,6 +18,10 @@ from ndigo.report.statistics import Estimate, estimates
 from ndigo.report.tables import HEADINGS, Line, comparison
 
 OWN_COLUMNS = ("discovery loss", "worst seed")  # of the objects to discover
+COLUMNS = (
+    "Mean over seeds, its 95% bootstrap interval, and what the paper prints. The discovery loss is the mean over the "
+    "objects to discover. Of the worst seed: the largest loss, and the fewest episodes that see them, their mean too."
+)
 WIDE = 4  # numbers in a row, beside our own two: a table with more is cut by metric
 
 REFERENCES = (
