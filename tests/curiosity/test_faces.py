@@ -76,6 +76,21 @@ def test_a_vector_environment_is_paid_as_its_episodes_are_in_both_ways_to_reset(
     assert envs.curiosity.num_pending == 20
 
 
+def test_it_learns_where_every_episode_is_shorter_than_the_steps_between():
+    """All are reset by hand: eight steps are two episodes and two of the third."""
+    makers: list[Any] = [lambda: Counter(3)]
+    vector = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
+    envs = CuriousVectorEnv(vector, "ndigo-1", FRAME, config=CONFIG, learn_every=8)
+    learned = []
+    for length in (3, 4, 5):
+        envs.reset()
+        for _ in range(length):
+            envs.step(np.zeros(1, int))
+            learned.append(int(envs.curiosity.state.step))
+    assert learned == [0] * 7 + [2] * 5
+    assert envs.curiosity.num_pending == 4
+
+
 def test_every_option_is_named_where_one_looks_for_it():
     options = [name for name, p in inspect.signature(Paymaster).parameters.items() if p.kind is p.KEYWORD_ONLY]
     own = [name for name, p in inspect.signature(Curiosity).parameters.items() if p.kind is p.KEYWORD_ONLY]

@@ -247,17 +247,47 @@ def test_bad_input_is_one_line_and_leaves_everything_as_it_was(rolled, changes, 
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_rollout_that_the_replay_cannot_hold_is_named_and_nothing_is_lost(rolled):
-    bonus = made()
-    longest = bonus.state.streams.is_first.shape[1]
-    for t in range(longest + 1):
-        bonus.pay(rolled.a_t[t % T], rolled.o_tp1[t % T], np.full(N, t == 0))
-    before = leaves(bonus)
-    with pytest.raises(NdigoError, match=f"a rollout of {longest + 1} steps does not fit a replay of {longest} frames"):
-        bonus.learn()
-    assert bonus.num_pending == longest + 1
-    for one, other in zip(before, leaves(bonus), strict=True):
-        np.testing.assert_array_equal(one, other)
+@pytest.mark.parametrize("has_last", [False, True], ids=["without last frames", "with them"])
+def test_of_more_steps_than_the_replay_holds_it_has_the_newest(rolled, has_last):
+    """No episode ends within them, so every step is one frame: slot i of a ring of L has the last frame t = i mod L."""
+    bonus, go, nobody = made(), np.zeros(N, int), np.zeros(N, bool)
+    L = bonus.state.streams.is_first.shape[1]
+    bonus.reset(rolled.o_tp1[0])
+    seen = [rolled.o_tp1[t % (3 * T)] for t in range(L + 5)]
+    for o in seen[1:]:
+        bonus.pay(go, o, nobody, last=0 * o if has_last else None)
+    assert bonus.num_pending == L + 4
+    numbers = bonus.learn()
+    assert numbers is not None
+    assert (int(numbers.updates), bonus.num_pending) == (2, 0)
+    held = jax.device_get(bonus.state.streams)
+    np.testing.assert_array_equal(held.num_frames, [L + 5] * N)
+    expected = np.stack([seen[i + L if i < 5 else i] for i in range(L)], axis=1)
+    np.testing.assert_array_equal(WORLD.frame.unpack(held.o), expected)
+    bonus.reset(rolled.o_tp1[0])
+    bonus.pay(go, rolled.o_tp1[1], nobody)
+    assert bonus.learn() is not None
+
+
+def test_what_was_paid_before_a_reset_is_learned_from_after_it(rolled):
+    """Episodes of 3 steps: every reset's frame has a slot of its own, and none is a step that was paid."""
+    bonus, o, nobody = made(), rolled.o_tp1, np.zeros(N, bool)
+    for episode in range(3):
+        bonus.reset(o[4 * episode])
+        for t in range(4 * episode + 1, 4 * episode + 4):
+            bonus.pay(rolled.a_t[t], o[t], nobody)
+    bonus.reset(o[12])
+    assert (bonus.num_pending, bonus.clock) == (9, 13)
+    numbers = bonus.learn()
+    assert numbers is not None
+    assert (int(numbers.updates), bonus.num_pending) == (2, 0)
+    assert bonus.learn() is None
+    held = jax.device_get(bonus.state.streams)
+    np.testing.assert_array_equal(held.num_frames, [13] * N)
+    np.testing.assert_array_equal(held.is_first[:, :13], [[t % 4 == 0 for t in range(13)]] * N)
+    np.testing.assert_array_equal(WORLD.frame.unpack(held.o[:, :13]), o[:13].swapaxes(0, 1))
+    actions = np.where(held.is_first[:, :13], 0, rolled.a_t[:13].T)
+    np.testing.assert_array_equal(held.a_tm1[:, :13], actions)
 
 
 def test_learn_learns_nothing_and_says_so_until_every_stream_has_a_window(rolled):
@@ -299,9 +329,25 @@ def test_a_last_frame_is_kept_only_where_the_world_gave_one(rolled):
 def test_a_model_that_has_diverged_is_named_instead_of_paying_what_is_no_number(rolled):
     bonus = made()
     walk(bonus, rolled, range(2))
-    bonus.state = jax.tree.map(lambda x: np.nan * x if x.dtype == np.float32 else x, bonus.state)
-    with pytest.raises(NdigoError, match=r"paid nan after 3 steps: it has diverged; load a save .* below 0\.004"):
+    good = bonus.state
+    bonus.state = jax.tree.map(lambda x: np.nan * x if x.dtype == np.float32 else x, good)
+    before, seen = leaves(bonus), bonus._seen
+    message = r"paid nan after 2 steps: it has diverged; load a save .* below 0\.004"
+    with pytest.raises(NdigoError, match=message):
         walk(bonus, rolled, range(2, 3))
+    rollout = {"last": rolled.o_tp1[T], "is_first": rolled.is_first[1:T], "last_is_first": rolled.is_first[T]}
+    with pytest.raises(NdigoError, match=message):
+        bonus.pay_rollout(rolled.a_t[2 : T + 1], rolled.o_tp1[1:T], **rollout)
+    assert (bonus.clock, bonus.num_pending, bonus._seen) == (2, 2, seen)
+    for one, other in zip(before, leaves(bonus), strict=True):
+        np.testing.assert_array_equal(one, other)
+    fresh = made()
+    fresh.state = jax.tree.map(np.asarray, bonus.state)
+    with pytest.raises(NdigoError, match="paid nan after 0 steps"):
+        fresh.pay_rollout(rolled.a_t[2 : T + 1], rolled.o_tp1[1:T], **rollout)
+    assert (fresh.clock, fresh.num_pending, fresh._seen) == (0, 0, None)
+    bonus.state = good
+    np.testing.assert_array_equal(walk(bonus, rolled, range(2, T)), walk(made(), rolled, range(T))[2:])
 
 
 def test_what_cannot_be_made_is_one_line():

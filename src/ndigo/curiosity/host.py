@@ -11,6 +11,7 @@ Everything is checked before anything changes: after an error the object is as i
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.training.twins import PLAIN, computed_by
 
 Steps = tuple[np.ndarray, Any, np.ndarray, Any]  # a_t, o_tp1, is_first, o_last or None; [T, N] each
+NO_ACTION = -1  # before the frames of a reset
 
 
 class Curiosity:
@@ -78,14 +80,14 @@ class Curiosity:
 
     @property
     def num_pending(self) -> int:
-        """Steps that were paid and not learned from."""
-        return sum(len(a_t) for a_t, *_ in self._pending)
+        """Steps that were paid and not learned from; the frames of a reset are none."""
+        return sum(np.count_nonzero(a_t[:, 0] != NO_ACTION) for a_t, *_ in self._pending)
 
     def reset(self, observations: Any) -> None:
         """The first frames of all streams; what they showed before is over, with no last frame of its own."""
-        o = self._frames("observations", observations, (self.num_envs,))
-        self._step(np.zeros(self.num_envs, np.int32), o, np.ones(self.num_envs, bool), None)
-        self._flush()  # no step of a rollout
+        first = self._first(self._frames("observations", observations, (self.num_envs,)))
+        carry, scales, *_ = self._paid(self._programs.pay, self.carry, self._scaling, first)
+        self._keep(carry, scales, _in_time(first))
 
     def pay(self, actions: Any, observations: Any, is_first: Any = None, last: Any = None) -> tuple[Any, Any]:
         """r [N] and its nats by channel [N, C] for the actions that led to these frames.
@@ -101,7 +103,10 @@ class Curiosity:
         o_last = None if last is None else self._frames("last", last, lead)
         if self._seen is None and not first.all():
             raise NdigoError("pay before the first frames: reset(observations) first, or is_first all True")
-        return self._step(a_t, o, first, o_last)
+        step = (a_t, o, first, o_last)
+        carry, scales, r, r_c = self._paid(self._programs.pay, self.carry, self._scaling, step)
+        self._keep(carry, scales, _in_time(step))
+        return r, r_c
 
     def pay_rollout(
         self, actions: Any, observations: Any, *, last: Any, is_first: Any, last_is_first: Any, finals: Any = None
@@ -121,26 +126,32 @@ class Curiosity:
         first_T = self._flags("last_is_first", last_is_first, (self.num_envs,))
         o_last = None if finals is None else self._frames("finals", finals, (T, self.num_envs))
         begin = jax.tree.map(lambda x: x[0], o_t)
+        carry, scales, begun = self.carry, self._scaling, []
         if self._seen is None:
-            self.reset(begin)
+            first = self._first(begin)
+            carry, scales, *_ = self._paid(self._programs.pay, carry, scales, first)
+            begun = [_in_time(first)]
         elif not all(map(np.array_equal, jax.tree.leaves(begin), jax.tree.leaves(self._seen))):
             raise NdigoError("observations[0] are not the frames that the rollout before ended with (its last)")
         o_tp1 = jax.tree.map(lambda x, end: np.concatenate([x[1:], end[None]]), o_t, o_T)
         steps = (a_t, o_tp1, np.concatenate([first_t[1:], first_T[None]]), o_last)
-        (self.carry, self._scaling), r = self._programs.pay_rollout(self.state.params, self.carry, self._scaling, steps)
-        self._keep(steps)
-        return self._finite(r)
+        carry, scales, r = self._paid(self._programs.pay_rollout, carry, scales, steps)
+        self._keep(carry, scales, *begun, steps)
+        return r
 
     def learn(self) -> Numbers | None:
         """Learns from all that was paid since the last time; the updates' numbers, None where nothing was learned.
 
         That is where nothing was paid, and until every stream has `config.window` steps after its first frame (32 where
-        no config says otherwise): the steps are kept for later.
+        no config says otherwise): the steps are kept for later. Of more steps than the replay holds, it has the newest.
         """
-        if not self._pending:
+        if self.num_pending == 0:
             return None
         next_key, key = jax.random.split(self._key)
-        self.state, numbers = self._programs.learn(key, self.state, _together(self._pending), None)
+        *before, last = _rollouts(self._pending, self.num_pending, self.state.streams.is_first.shape[1])
+        for steps in before:
+            self.state, _ = self._programs.learn(key, self.state, steps, 0)
+        self.state, numbers = self._programs.learn(key, self.state, last, None)
         self._key, self._pending = next_key, []
         numbers = jax.device_get(numbers)
         if numbers.updates == 0:
@@ -168,35 +179,27 @@ class Curiosity:
     def _settings(self) -> dict[str, Any]:
         return saving.settings(self.pure, self.num_envs, self.scale, self.gamma)
 
-    def _step(self, a_t: np.ndarray, o: Any, first: np.ndarray, o_last: Any) -> tuple[np.ndarray, np.ndarray]:
-        args = (self.state.params, self.carry, self._scaling, (a_t, o, first, o_last))
-        (self.carry, self._scaling), r, r_c = self._programs.pay(*args)
-        self._keep(jax.tree.map(lambda x: x[None], (a_t, o, first, o_last)))
-        return self._finite(r), np.array(r_c)
+    def _first(self, o: Any) -> Any:
+        """The step that a reset is."""
+        return np.full(self.num_envs, NO_ACTION, np.int32), o, np.ones(self.num_envs, bool), None
 
-    def _keep(self, steps: Steps) -> None:
-        """For the next `learn`. Steps with and without last frames are no one rollout: those before are put away."""
-        if self._pending and (self._pending[-1][3] is None) != (steps[3] is None):
-            self._flush()
-        self._pending.append(steps)
-        self.clock += len(steps[0])
-        self._seen = jax.tree.map(lambda x: x[-1], steps[1])
-
-    def _finite(self, r: Any) -> np.ndarray:
-        """The pay, if the weights that paid are still numbers."""
-        r = np.array(r)
+    def _paid(self, program: Any, carry: Any, scales: Any, steps: Any) -> tuple[Any, ...]:
+        """What the streams then carry, and what the steps are paid, if the weights that paid are still numbers."""
+        (carry, scales), *paid = program(self.state.params, carry, scales, steps)
+        r, *split = map(np.array, paid)
         if not np.isfinite(r).all():
             raise NdigoError(
                 f"the world model paid {r[~np.isfinite(r)][0]} after {self.clock} steps: it has diverged; "
                 f"load a save of before, and lower model_rate below {self.pure.config.model_rate:g}"
             )
-        return r
+        return carry, scales, r, *split
 
-    def _flush(self) -> None:
-        """What was paid goes into the replay, and nothing is learned."""
-        if self._pending:
-            self.state, _ = self._programs.learn(self._key, self.state, _together(self._pending), 0)
-            self._pending = []
+    def _keep(self, carry: Any, scales: Any, *rollouts: Steps) -> None:
+        """What was paid, for the next steps and the next `learn`."""
+        self.carry, self._scaling = carry, scales
+        self._pending += rollouts
+        self.clock += sum(len(a_t) for a_t, *_ in rollouts)
+        self._seen = jax.tree.map(lambda x: x[-1], rollouts[-1][1])
 
     def _frames(self, name: str, observations: Any, lead: tuple[int, ...]) -> Any:
         """Frames of the right shape, type and values, in memory of our own."""
@@ -236,9 +239,24 @@ def _as_numpy(x: Any) -> np.ndarray:
     return np.asarray(x.detach().cpu().numpy() if hasattr(x, "detach") else x)
 
 
-def _together(pending: list[Steps]) -> Steps:
-    """All steps as one rollout."""
-    return jax.tree.map(lambda *xs: np.concatenate(xs), *pending)
+def _in_time(step: Any) -> Steps:
+    """One step as a rollout."""
+    return jax.tree.map(lambda x: x[None], step)
+
+
+def _rollouts(pending: list[Steps], num_paid: int, L: int) -> list[Steps]:
+    """All steps as rollouts that a ring of L frames takes one after the other.
+
+    Steps with and without last frames are no one rollout, and a last frame has a slot of its own. They are cut from the
+    end: so the last is as long as what was paid, with resets between and without, and is compiled once.
+    """
+    cut = []
+    for has_last, group in groupby(pending, key=lambda steps: steps[3] is not None):
+        steps = jax.tree.map(lambda *xs: np.concatenate(xs), *group)
+        T, size = len(steps[0]), min(num_paid, L // 2 if has_last else L)
+        for end in reversed(range(T, 0, -size)):
+            cut.append(jax.tree.map(lambda x, end=end, size=size: x[max(end - size, 0) : end], steps))
+    return cut
 
 
 class _Programs(NamedTuple):
@@ -253,7 +271,10 @@ class _Programs(NamedTuple):
 def _compiled(
     reward: Any, frame: Frame, num_actions: int, config: Config | None, scale: str | None, gamma: float
 ) -> _Programs:
-    """The pure functions with scaling, compiled once for all objects made alike; what they replace is overwritten."""
+    """The pure functions with scaling, compiled once for all objects made alike.
+
+    `learn` overwrites the state, whose replay is large; what the streams carry stays, in case the pay is no number.
+    """
     pure = make_curiosity(reward, frame, num_actions, config)
 
     def rescaled(scales: Any, r: Any, is_first: Any) -> Any:
@@ -276,7 +297,7 @@ def _compiled(
     return _Programs(
         pure,
         init=jax.jit(pure.init, static_argnums=1),
-        pay=jax.jit(pay, donate_argnums=1),
-        pay_rollout=jax.jit(pay_rollout, donate_argnums=1),
+        pay=jax.jit(pay),
+        pay_rollout=jax.jit(pay_rollout),
         learn=jax.jit(learn, static_argnums=3, donate_argnums=1),
     )
