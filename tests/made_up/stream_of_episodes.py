@@ -58,13 +58,14 @@ def end_to_end(played: Played, lengths: list[list[int]], T: int, within_step: bo
         for length in stream:
             e = next(numbers)
             o_t, a_t = played.o_t[e], played.a_t[e, :length]
-            first = (1, o_t[0], True, 0 * o_t[0], e, -1)
+            nothing = 1 - o_t[0]  # where no episode has ended, the last frame means nothing
+            first = (1, o_t[0], True, nothing, e, -1)
             if within_step and steps:
                 # The last action of the episode before is this step's, and its last frame stands beside our first.
                 action, last, _, _, *whose = steps.pop()
                 first = (action, o_t[0], True, last, *whose)
             steps.append(first)
-            steps += [(a_t[s], o_t[s + 1], False, 0 * o_t[0], e, s) for s in range(len(a_t))]
+            steps += [(a_t[s], o_t[s + 1], False, nothing, e, s) for s in range(len(a_t))]
         rows.append(steps[:T])
     a_t, o_tp1, is_first, o_last, episode, step = (
         np.stack([[row[t][i] for row in rows] for t in range(T)]) for i in range(6)

@@ -117,19 +117,18 @@ def start(params: Params, reward: IntrinsicReward, num_envs: int) -> Carry:
 
 def encode(params: Params, reward: IntrinsicReward, step: Step) -> tuple[Any, tuple[Array, ...]]:
     """What the last frame is as a target, and the new frame as each model sees it: no step waits for another's."""
-    return params.model.likelihood.target(seen_by_action(step)), tuple(
+    return params.model.likelihood.target(seen_by_action(step, step.is_first)), tuple(
         model.core.encoder(step.o_tp1) for model, _ in models(params, reward)
     )
 
 
-def seen_by_action(step: Step) -> Any:
-    """The frame that the action led to."""
+def seen_by_action(step: Step, is_last: Bool[Array, "*T N"]) -> Any:
+    """The frame that the action led to: `o_last` where it ended an episode."""
     if step.o_last is None:
         return step.o_tp1
 
     def chosen(last: Array, new: Array) -> Array:
-        is_first = step.is_first.reshape(*step.is_first.shape, *(1,) * (new.ndim - step.is_first.ndim))
-        return jnp.where(is_first, last, new)
+        return jnp.where(is_last.reshape(*is_last.shape, *(1,) * (new.ndim - is_last.ndim)), last, new)
 
     return jax.tree.map(chosen, step.o_last, step.o_tp1)
 

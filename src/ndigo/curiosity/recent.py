@@ -56,7 +56,8 @@ def pay(params: Params, reward: IntrinsicReward, recent: Recent, step: Step, num
     """One step of N streams. Where an episode ends within it, its last frame comes first and is paid for."""
     has_last = jnp.bool_(step.o_last is not None) & (recent.ages.num > 0)
     is_step = (recent.ages.num > 0) & (~step.is_first | has_last)
-    recent = push(params, recent, seen_by_action(step), step.a_t, step.is_first & ~has_last)
+    o = seen_by_action(step, step.is_first & has_last)  # before a stream's first frame is none
+    recent = push(params, recent, o, step.a_t, step.is_first & ~has_last)
     found = pay_last(params, reward, recent)
     ages, T = recent.ages, reward.num_ahead
     # Frames before this one were seen from the episode's first on, or are all that the reward looks at.
