@@ -123,6 +123,8 @@ def test_it_learns_when_told_and_refuses_what_is_no_number(monkeypatch):
     short = dataclasses.replace(CONFIG, replay_steps=300)
     with pytest.raises(NdigoError, match=r"learn_every is 80, expected at most 48: replay_steps 300 is room for"):
         CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, config=short, learn_every=80)
+    with pytest.raises(NdigoError, match="config is a str, expected a Config"):
+        CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, config="cpu", updates=3)
     continuous = SyncVectorEnv([lambda: gymnasium.make("Pendulum-v1")])
     with pytest.raises(NdigoError, match=r"the actions are Box.*, expected Discrete\(n\) from 0 on"):
         CuriousVectorEnv(continuous, "ndigo-1", FRAME)

@@ -228,8 +228,8 @@ def test_scaled_pay_is_in_units_of_the_deviation_of_all_returns_so_far(rolled):
             {"o": np.full((N, 1, 1, 5), 7, np.uint8)},
             r"after 1 steps: in the binary channel 'bit0' of frame 0 the value 7",
         ),
-        ({"o": np.zeros((N, 1, 1, 5), complex)}, r"observations are complex128, expected numbers \(uint8\)"),
-        ({"o": np.zeros((N, 1, 1, 5), object)}, r"observations are object, expected numbers \(uint8\)"),
+        ({"o": np.zeros((N, 1, 1, 5), complex)}, r"observations are complex128, expected whole numbers \(uint8\)"),
+        ({"o": np.zeros((N, 1, 1, 5), object)}, r"observations are object, expected whole numbers \(uint8\)"),
         ({"a": np.array([0, 1, 3])}, r"actions reach from 0 to 3, expected 0 to 2"),
         ({"a": np.array([0.0, 1.0, 2.0])}, r"actions are float64\[3\], expected whole numbers \[3\]"),
         ({"first": np.array([0, 2, 0])}, r"is_first is int64\[3\], expected True or False \[3\]"),
@@ -357,6 +357,13 @@ def test_what_cannot_be_made_is_one_line():
         made(scale="std")
     with pytest.raises(NdigoError, match=r"num_envs is 2\.5, expected a whole number of at least 1"):
         made(num_envs=2.5)
+    with pytest.raises(NdigoError, match=r"config is a str, expected a Config, such as ndigo\.config\.preset"):
+        made(config="cpu")
+    with pytest.raises(NdigoError, match="reward is a int, expected a name, such as ndigo-4, or a record"):
+        made(reward=3)
+    nothing = np.zeros((0, N), int), np.zeros((0, N, 1, 1, 5), np.uint8)
+    with pytest.raises(NdigoError, match="actions has no steps, expected a rollout of at least 1"):
+        made().pay_rollout(*nothing, last=None, is_first=None, last_is_first=None)
     with pytest.raises(NdigoError, match="reward task pays the world's own task"):
         made(reward="task")
     with pytest.raises(NdigoError, match="pay before the first frames"):

@@ -14,7 +14,7 @@ from stream_of_episodes import end_to_end, paid_by_windows, play
 from ndigo.config import preset
 from ndigo.curiosity import PureCuriosity, make_curiosity, paying
 from ndigo.errors import NdigoError
-from ndigo.frames import tiles
+from ndigo.frames import bits, pixels, tiles, vector
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import IntrinsicReward, make_reward, paid, table
 from ndigo.types import ahead
@@ -167,3 +167,53 @@ def test_arguments_that_do_not_fit_are_named(world):
         curiosity.pay(cast(Any, {}), carry, a, o, first)
     with pytest.raises(NdigoError, match="reward ideal-pe is computed on whole episodes"):
         make_curiosity("ideal-pe", world.frame, world.num_actions)
+
+
+BOOK = np.arange(2 * 4 * 3, dtype=np.uint8).reshape(2, 2, 2, 3)
+FRAMES = {"bits": bits(["lamp"], 4), "tiles": tiles((11, 6, 4), 4), "pixels": pixels(4, patch=2, codebook=BOOK)}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_of_another_kind_of_numbers_are_refused_under_jit_too(kind):
+    """As others divide their frames by 255: every tile would be of class 0, and paid for as such."""
+    curiosity = make_curiosity("ndigo-1", FRAMES[kind], 2, preset("cpu", **SMALL))
+    state, a, first = curiosity.init(jax.random.key(0), 3), np.zeros((1, 3), int), np.ones((1, 3), bool)
+    for dtype in (np.float32, jnp.bfloat16, np.complex64):
+        o = np.full((1, 3, *curiosity.frame.spec.shape), 0.5, dtype)
+        message = rf"are {np.dtype(dtype)}, expected whole numbers \(uint8\)"
+        with pytest.raises(NdigoError, match=f"o_tp1 {message}"):
+            jax.jit(curiosity.pay)(state.params, curiosity.start(3), a[0], o[0], first[0])
+        with pytest.raises(NdigoError, match=f"o_last {message}"):
+            curiosity.pay_rollout(state.params, curiosity.start(3), a, np.zeros(o.shape, np.uint8), first, o)
+        with pytest.raises(NdigoError, match=f"o_tp1 {message}"):
+            curiosity.learn(jax.random.key(0), state, a, o, first)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_whole_numbers_of_any_size_are_the_same_frame(kind):
+    """Pixels in int32 are a picture, and no tokens; bits may be booleans."""
+    curiosity = make_curiosity("ndigo-1", FRAMES[kind], 2, preset("cpu", **SMALL))
+    params, step = curiosity.init(jax.random.key(0), 3).params, (np.zeros((4, 3), int), np.zeros((4, 3), bool))
+    o = np.random.default_rng(0).integers(2, size=(4, 3, *curiosity.frame.spec.shape), dtype=np.uint8)
+    pay = jax.jit(lambda o: curiosity.pay_rollout(params, curiosity.start(3), step[0], o, step[1])[1])
+    assert (np.abs(pay(o)[2:]) > 0).any()
+    for dtype in (np.int32, np.int64, np.uint16, bool):
+        np.testing.assert_array_equal(pay(o.astype(dtype)), pay(o))
+
+
+def test_other_arguments_of_another_kind_are_named():
+    curiosity = make_curiosity("ndigo-1", vector(2, low=0, high=1), 2, preset("cpu", **SMALL))
+    params, carry = curiosity.init(jax.random.key(0), 3).params, curiosity.start(3)
+    o, first = np.zeros((3, 2)), np.ones(3, bool)
+    with pytest.raises(NdigoError, match="a_t is float32, expected whole numbers"):
+        curiosity.pay(params, carry, np.full(3, 0.5, np.float32), o, first)
+    with pytest.raises(NdigoError, match=r"o_tp1 are complex64, expected numbers \(float32\)"):
+        curiosity.pay(params, carry, np.zeros(3, int), o.astype(np.complex64), first)
+    with pytest.raises(NdigoError, match="a_t has no steps, expected a rollout of at least 1"):
+        curiosity.pay_rollout(params, carry, np.zeros((0, 3), int), o[None][:0], first[None][:0])
+    with pytest.raises(NdigoError, match=r"a_t has the shape \[\], expected \[3\]"):
+        curiosity.pay_rollout(params, carry, 0, o, first)
+    with pytest.raises(NdigoError, match="config is a str, expected a Config, such as"):
+        make_curiosity("pe", curiosity.frame, 2, cast(Any, "cpu"))
+    with pytest.raises(NdigoError, match="reward is a int, expected a name"):
+        make_curiosity(cast(Any, 3), curiosity.frame, 2)

@@ -23,9 +23,9 @@ from jax import lax
 from ndigo.config import Config
 from ndigo.curiosity import saving, scaling
 from ndigo.curiosity.learning import Numbers
-from ndigo.curiosity.record import PureCuriosity, check_arguments, check_count, make_curiosity
+from ndigo.curiosity.record import PureCuriosity, check_arguments, check_count, check_frames, make_curiosity
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.frames import Frame, check_shape
+from ndigo.frames import Frame
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.training.twins import PLAIN, computed_by
 
@@ -60,7 +60,7 @@ class Curiosity:
         if scale is not None and scale not in scaling.SCALES:
             raise unknown_name("scale", scale, scaling.SCALES)
         reward = make_reward(reward) if isinstance(reward, str) else reward
-        check_arguments(reward, frame, num_actions)
+        check_arguments(reward, frame, num_actions, config)
         self._programs = _compiled(reward, frame, num_actions, config, scale, gamma)
         self.pure = self._programs.pure
         self.frame, self.num_actions, self.num_envs, self.scale = frame, num_actions, num_envs, scale
@@ -81,7 +81,7 @@ class Curiosity:
     @property
     def num_pending(self) -> int:
         """Steps that were paid and not learned from; the frames of a reset are none."""
-        return sum(np.count_nonzero(a_t[:, 0] != NO_ACTION) for a_t, *_ in self._pending)
+        return sum(int((a_t[:, 0] != NO_ACTION).sum()) for a_t, *_ in self._pending)
 
     def reset(self, observations: Any) -> None:
         """The first frames of all streams; what they showed before is over, with no last frame of its own."""
@@ -118,8 +118,9 @@ class Curiosity:
         an episode and the world reset within the step, finals[t] holds the frame that ended it; without `finals` such
         an action is paid 0.
         """
-        T = len(actions)
-        a_t = self._actions(actions, (T, self.num_envs))
+        a_t = self._actions(actions, (*np.shape(_as_numpy(actions))[:1], self.num_envs))
+        if (T := len(a_t)) == 0:
+            raise NdigoError("actions has no steps, expected a rollout of at least 1")
         o_t = self._frames("observations", observations, (T, self.num_envs))
         o_T = self._frames("last", last, (self.num_envs,))
         first_t = self._flags("is_first", is_first, (T, self.num_envs))
@@ -204,16 +205,7 @@ class Curiosity:
     def _frames(self, name: str, observations: Any, lead: tuple[int, ...]) -> Any:
         """Frames of the right shape, type and values, in memory of our own."""
         o = jax.tree.map(_as_numpy, observations)
-        check_shape(name, self.frame, o, lead)
-
-        def fitting(x: np.ndarray, spec: Any) -> np.ndarray:
-            if x.dtype.kind not in "biuf":
-                raise NdigoError(f"{name} are {x.dtype}, expected numbers ({spec.dtype})")
-            if x.dtype.kind == "f" and np.dtype(spec.dtype).kind in "iu":
-                raise NdigoError(f"{name} are {x.dtype}, expected whole numbers ({spec.dtype})")
-            return x
-
-        o = jax.tree.map(fitting, o, self.frame.spec)
+        check_frames(name, self.frame, o, lead)
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(lead) :]), o)
         if (wrong := self.frame.wrong(flat)) is not None:
             raise NdigoError(f"{name} after {self.clock} steps: {wrong} (frame i is that of environment i)")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ndigo.config import Config
 from ndigo.curiosity.host import Curiosity
-from ndigo.curiosity.record import DEFAULT, check_count
+from ndigo.curiosity.record import DEFAULT, check_config, check_count
 from ndigo.errors import NdigoError
 from ndigo.frames import Frame
 from ndigo.rewards import IntrinsicReward
@@ -60,6 +60,7 @@ class Paymaster:
         for name, value in (("weight", weight), ("task_weight", task_weight)):
             if not np.isfinite(value):
                 raise NdigoError(f"{name} is {value}, expected a finite number")
+        check_config(config)
         config = DEFAULT if config is None else config
         if updates is not None:
             config = dataclasses.replace(config, updates_per_round=updates)

@@ -87,8 +87,8 @@ def make_curiosity(
 ) -> PureCuriosity:
     """`reward` by name or as a record; of `config` what concerns the world model and its replay (DEFAULT without)."""
     reward = make_reward(reward) if isinstance(reward, str) else reward
+    check_arguments(reward, frame, num_actions, config)
     config = DEFAULT if config is None else config
-    check_arguments(reward, frame, num_actions)
     init_params, checked = make_weights(reward, frame, num_actions, config)
     start, pay, pay_rollout = make_pay(reward, frame, config, init_params, checked)
     init, learn = make_learn(reward, frame, num_actions, config, init_params, checked)
@@ -174,7 +174,7 @@ def make_pay(
         return carry, paid.r, paid.r_c
 
     def pay_rollout(params: Params, carry: Any, a_t: Any, o_tp1: Any, is_first: Any, o_last: Any = None):
-        steps = _step(frame, (len(a_t), carry.ages.num.shape[0]), a_t, o_tp1, is_first, o_last)
+        steps = _step(frame, (*jnp.shape(a_t)[:1], carry.ages.num.shape[0]), a_t, o_tp1, is_first, o_last)
         params = lowered(params)
         encoded = encode(params, steps)
         if reward.reads and paying.rollout_is_faster():
@@ -221,7 +221,7 @@ def make_learn(
     ) -> tuple[State, Numbers]:
         checked(state.params)
         N, L = state.streams.is_first.shape
-        steps = _step(frame, (len(a_t), N), a_t, o_tp1, is_first, o_last)
+        steps = _step(frame, (*jnp.shape(a_t)[:1], N), a_t, o_tp1, is_first, o_last)
         if (1 if o_last is None else 2) * len(a_t) > L:
             raise NdigoError(
                 f"learn: a rollout of {len(a_t)} steps does not fit a replay of {L} frames per stream; "
@@ -247,8 +247,11 @@ def make_learn(
     return init, learn
 
 
-def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: int) -> None:
+def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: int, config: Config | None) -> None:
     """An error in one line where no curiosity can be made of these."""
+    check_config(config)
+    if not isinstance(reward, IntrinsicReward):
+        raise NdigoError(f"reward is a {type(reward).__name__}, expected a name, such as ndigo-4, or a record")
     if reward.on_episode is not None:
         raise NdigoError(f"reward {reward.name} is computed on whole episodes of a world we know; pe, ndigo-H stream")
     if reward.pays_task:
@@ -256,6 +259,12 @@ def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: int) -> 
     if not hasattr(frame, "spec"):
         raise NdigoError(f"frame is a {type(frame).__name__}, expected one of ndigo.frames, such as frames.tiles()")
     check_count("num_actions", num_actions)
+
+
+def check_config(config: Any) -> None:
+    if config is not None and not isinstance(config, Config):
+        kind = type(config).__name__
+        raise NdigoError(f'config is a {kind}, expected a Config, such as ndigo.config.preset("cpu", window=16)')
 
 
 def check_count(name: str, count: Any) -> None:
@@ -282,12 +291,36 @@ def _shapes(tree: Any) -> dict[str, list[int]]:
 
 
 def _step(frame: Frame, lead: tuple[int, ...], a_t: Any, o_tp1: Any, is_first: Any, o_last: Any) -> Step:
-    """The arguments as one record; an error names the first that has another shape than the carry's streams ask for."""
+    """The arguments as one record; an error names the first that has another shape than the carry's streams ask for, or
+    another kind of numbers: both are known under `jit` too.
+    """
     for name, x in (("a_t", a_t), ("is_first", is_first)):
         if jnp.shape(x) != lead:
             raise NdigoError(f"{name} has the shape {list(jnp.shape(x))}, expected {list(lead)}")
+    if 0 in lead:
+        raise NdigoError("a_t has no steps, expected a rollout of at least 1")
+    if not jnp.issubdtype(jnp.asarray(a_t).dtype, jnp.integer):
+        raise NdigoError(f"a_t is {jnp.asarray(a_t).dtype}, expected whole numbers")
     for name, o in (("o_tp1", o_tp1), ("o_last", o_last)):
         if o is not None:
-            check_shape(name, frame, o, lead)
+            check_frames(name, frame, o, lead)
+
+    def stored(x: Any, spec: Any) -> Array:
+        # A frame of pixels knows pictures by their type. What this one cannot hold is the nearest that it can.
+        if jnp.issubdtype(spec.dtype, jnp.integer) and x.dtype != spec.dtype:
+            x = jnp.clip(jnp.asarray(x, jnp.int32), jnp.iinfo(spec.dtype).min, jnp.iinfo(spec.dtype).max)
+        return jnp.asarray(x, spec.dtype)
+
+    o_tp1, o_last = (None if o is None else jax.tree.map(stored, o, frame.spec) for o in (o_tp1, o_last))
     a_t, is_first = jnp.asarray(a_t, jnp.int32), jnp.asarray(is_first, bool)
     return Step(a_t=a_t, o_tp1=o_tp1, is_first=is_first, o_last=o_last)
+
+
+def check_frames(name: str, frame: Frame, o: Any, lead: tuple[int, ...]) -> None:
+    """An error where `o` is no tree of frames with these leading axes, of whole numbers where the frame has those."""
+    check_shape(name, frame, o, lead)
+    for leaf, spec in zip(jax.tree.leaves(o), jax.tree.leaves(frame.spec), strict=True):
+        is_whole = jnp.issubdtype(spec.dtype, jnp.integer)
+        allowed = (jnp.bool_, jnp.integer) if is_whole else (jnp.bool_, jnp.integer, jnp.floating)
+        if not any(jnp.issubdtype(leaf.dtype, kind) for kind in allowed):
+            raise NdigoError(f"{name} are {leaf.dtype}, expected {'whole ' * is_whole}numbers ({spec.dtype})")
