@@ -201,6 +201,20 @@ def test_python_finds_every_public_name_where_type_checkers_do():
         assert ndigo.__getattr__(name) is getattr(importlib.import_module(home), name)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("config.preset", "curiosity.PureCuriosity", "curiosity.host.Curiosity", "curiosity.paymaster.Paymaster"),
+        *("curiosity.gymnasium.CuriousVectorEnv", "curiosity.gymnax.CuriousGymnax", "frames.tiles"),
+    ],
+)
+def test_what_documents_name_with_dots_is_found_at_the_first_use_and_at_the_second(name):
+    """In a process of its own, where nothing else has loaded the folder; the function is the same folder."""
+    code = f"import ndigo; assert ndigo.{name} is ndigo.{name}; c = ndigo.curiosity; assert c is ndigo.curiosity"
+    code += "; assert callable(c) and hasattr(c, 'record') and not hasattr(c, 'nothing')"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
 def test_importing_the_library_loads_neither_jax_nor_numpy():
     code = "import sys, ndigo; sys.exit(','.join({'jax', 'numpy'} & set(sys.modules)) or 0)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -9,6 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ndigo import config as config
+    from ndigo import frames as frames
     from ndigo.api import Run as Run
     from ndigo.api import load as load
     from ndigo.api import open_run as open_run
@@ -31,6 +33,7 @@ __version__ = "0.2.0"
 
 # The same names for Python, which type checkers read above; a test holds the two equal.
 _HOMES = {
+    "ndigo": ("config", "frames"),
     "ndigo.api": ("Run", "load", "open_run", "resume", "train"),
     "ndigo.config": ("PRESETS", "Config"),
     "ndigo.curiosity": ("curiosity",),
@@ -46,7 +49,10 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module 'ndigo' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME_OF[name]), name)
+    home = _HOME_OF[name]
+    if home == __name__:
+        return importlib.import_module(f"{home}.{name}")
+    return getattr(importlib.import_module(home), name)
 
 
 def __dir__() -> list[str]:
