@@ -192,6 +192,20 @@ def test_a_save_takes_the_place_of_no_later_and_of_no_other_one(rolled, tmp_path
     assert old.clock == 1
 
 
+def test_a_save_that_was_put_aside_when_its_process_was_killed_is_loaded_and_taken_back(rolled, tmp_path):
+    bonus, other = made(seed=1), made(seed=2)
+    walk(bonus, rolled, range(T))
+    saved = bonus.save(tmp_path)
+    os.replace(saved, tmp_path / ".step_8.old.tmp")
+    (tmp_path / ".step_8.tmp").mkdir()
+    other.load(tmp_path)
+    for one, same in zip(leaves(bonus), leaves(other), strict=True):
+        np.testing.assert_array_equal(one, same)
+    walk(other, rolled, range(T, T + 1))
+    other.save(tmp_path)
+    assert {path.name for path in tmp_path.glob("*step*")} == {"step_8", "step_9"}
+
+
 def test_one_writer_at_a_time(rolled, tmp_path):
     bonus = made()
     with one_writer(tmp_path), pytest.raises(NdigoError, match=f"is being written by process {os.getpid()} on"):

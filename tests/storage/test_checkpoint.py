@@ -1,6 +1,7 @@
 """Checkpoints are whole or absent, and know when they are damaged."""
 
 import hashlib
+import itertools
 import json
 import os
 from pathlib import Path
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from full_disk import files_end_at
+from killed import KilledError, kill_at
 
 from ndigo.errors import NdigoError
 from ndigo.storage import checkpoint
@@ -122,9 +124,48 @@ def test_what_a_kill_left_behind_is_no_checkpoint_and_is_cleared(folder):
     assert names(folder) == ["step_2", "step_3"]
 
 
+def test_a_kill_while_a_step_is_saved_once_more_leaves_the_old_one_or_the_new_one(tmp_path, monkeypatch):
+    """The only checkpoint: without it nothing is left to go on from."""
+    found = []
+    for point in itertools.count():
+        folder, is_killed = tmp_path / f"{point}", False
+        checkpoint.save(folder, 3, {"a": np.zeros(99)}, MARK)
+        with monkeypatch.context() as patched:
+            kill_at(point, patched)
+            try:
+                checkpoint.save(folder, 3, {"a": np.ones(99)}, MARK)
+            except KilledError:
+                is_killed = True
+        step, loaded = checkpoint.load_newest(folder, MARK, pytest.fail)
+        assert (step, len(np.unique(loaded["a"]))) == (3, 1)
+        found.append(loaded["a"][0])
+        checkpoint.remove_unfinished(folder)
+        assert names(folder) == ["step_3"]
+        np.testing.assert_array_equal(checkpoint.load(folder / "step_3", MARK)["a"], loaded["a"])
+        if not is_killed:
+            break
+    assert found == sorted(found)
+    assert (found[0], found[-1]) == (0, 1)
+
+
+def test_a_step_that_cannot_be_saved_once_more_is_as_it_was(folder, monkeypatch):
+    real = os.replace
+
+    def replace(source, to):
+        if Path(source).name == ".step_3.tmp":
+            raise OSError(28, "No space left on device")
+        real(source, to)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(WriteError, match=r"the last good checkpoint is step 3$"):
+        checkpoint.save(folder, 3, {"a": np.ones(99)}, MARK)
+    assert names(folder) == ["step_2", "step_3"]
+    assert newest(folder) == (3, [])
+
+
 def test_names_that_are_not_ours_are_neither_read_nor_removed(folder):
     """A diary, a copy, a step with a leading zero: nothing of it is a checkpoint."""
-    others = [".diary.tmp", ".step_x.tmp", ".step_4.tmp.old", "step_007", "step_4-copy", "step_٤"]
+    others = [".diary.tmp", ".step_x.tmp", ".step_4.tmp.old", ".step_04.old.tmp", "step_007", "step_4-copy", "step_٤"]
     for name in others:
         (folder / name).mkdir()
         (folder / name / "state.safetensors").write_bytes(b"precious")

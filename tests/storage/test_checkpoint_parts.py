@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
-import shutil
-import stat
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from killed import KilledError, kill_at
 
 from ndigo.errors import NdigoError
 from ndigo.storage import checkpoint, parts
@@ -142,33 +140,6 @@ def test_what_is_after_the_step_of_all_runs_is_removed(tmp_path):
         checkpoint.save(tmp_path, step, state(step), MARK)
     checkpoint.remove_after(tmp_path, 2)
     assert [path.name for path in tmp_path.iterdir()] == ["step_2"]
-
-
-class KilledError(BaseException):
-    """As SIGKILL: nothing that is written for errors runs."""
-
-
-def kill_at(point: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ends the process before write number `point`; of what it was about to sync, half is on the disk."""
-    left = [point]
-
-    def counted(real, before=lambda *args: None):
-        def call(*args, **more):
-            left[0] -= 1
-            if left[0] < 0:
-                before(*args)
-                raise KilledError
-            return real(*args, **more)
-
-        return call
-
-    def cut(handle: int) -> None:
-        if stat.S_ISREG(os.fstat(handle).st_mode):
-            os.truncate(handle, os.fstat(handle).st_size // 2)
-
-    monkeypatch.setattr(os, "fsync", counted(os.fsync, cut))
-    monkeypatch.setattr(os, "replace", counted(os.replace))
-    monkeypatch.setattr(shutil, "rmtree", counted(shutil.rmtree))
 
 
 @pytest.mark.parametrize("victim", [0, 1])

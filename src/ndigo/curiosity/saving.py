@@ -65,6 +65,7 @@ def save(folder: Path, settings: dict[str, Any], step: int, tree: Any, pending: 
             _refuse_later(folder, step, mark)
         else:
             write_whole(folder / FILE, seal(json.dumps(settings, indent=1).encode()) + b"\n")
+        checkpoint.remove_unfinished(folder)
         return checkpoint.save(folder, step, arrays, mark)
 
 

@@ -2,6 +2,7 @@
 
     checkpoints/step_N/state.safetensors   every array of the state, by its path in the tree
     checkpoints/step_N/manifest.json       step, sha256 of the state, fingerprint of the settings; sealed
+    checkpoints/.step_N.old.tmp/           the one of the same step before it, until the new one has its name
 
 Several processes that train one run write a part each in place of the state (see `parts`), and the manifest has every
 part's sha256. What is loaded is the same arrays, however many processes wrote them.
@@ -35,6 +36,7 @@ from ndigo.storage.run_folder import WriteError, make_folder, sync_folder, write
 from ndigo.storage.seal import seal, unseal
 
 NUM_NEWEST = 2  # the newest, and one to fall back on
+ASIDE = r"\.(step_(?:0|[1-9][0-9]*))\.old\.tmp"
 
 
 def named_arrays(tree: Any) -> dict[str, np.ndarray]:
@@ -130,9 +132,29 @@ def save_share(folder: Path, step: int, share: Share, fingerprint: str, given_up
 def _publish(temporary: Path, final: Path, manifest: dict[str, Any]) -> None:
     """With its manifest and its name a folder is a checkpoint."""
     write_whole(temporary / "manifest.json", seal(json.dumps(manifest, indent=1).encode()) + b"\n")
-    shutil.rmtree(final, ignore_errors=True)  # a damaged one of the same step
-    os.replace(temporary, final)
+    # No folder can take another's name at once: until the new one has it, the old one is read where it lies aside.
+    aside = _aside(final)
+    if final.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+        os.replace(final, aside)
+    try:
+        os.replace(temporary, final)
+    except OSError:
+        _take_back(aside, final)
+        raise
     sync_folder(final.parent)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _aside(final: Path) -> Path:
+    return final.with_name(f".{final.name}.old.tmp")
+
+
+def _take_back(aside: Path, final: Path) -> None:
+    """What was put aside has its name again, unless another has it."""
+    if not final.exists():
+        with contextlib.suppress(OSError):  # there is none, or another process has taken it back
+            os.replace(aside, final)
 
 
 def _remove_oldest(folder: Path, saved: int) -> None:
@@ -154,15 +176,21 @@ def remove_after(folder: Path, step: int) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Clears what a kill left of checkpoints; no other name is ours to remove."""
+    """Clears what a kill left of checkpoints, and takes back what it left aside; no other name is ours to remove."""
     for path in folder.glob(".step_*.tmp"):
-        if re.fullmatch(r"\.step_[0-9]+\.tmp", path.name):
+        is_needed = False
+        if aside := re.fullmatch(ASIDE, path.name):
+            _take_back(path, folder / aside[1])
+            is_needed = not (folder / aside[1]).exists()
+        if not is_needed and (aside or re.fullmatch(r"\.step_[0-9]+\.tmp", path.name)):
             shutil.rmtree(path, ignore_errors=True)
 
 
 def steps(folder: Path) -> list[int]:
     """The steps that have a checkpoint, newest first."""
-    found = [path.name for path in folder.glob("step_*") if path.is_dir()]
+    found = {path.name for path in folder.glob("step_*") if path.is_dir()}
+    asides = (re.fullmatch(ASIDE, path.name) for path in folder.glob(".step_*.old.tmp") if path.is_dir())
+    found |= {aside[1] for aside in asides if aside}
     return sorted((int(name[5:]) for name in found if re.fullmatch(r"step_(0|[1-9][0-9]*)", name)), reverse=True)
 
 
@@ -191,11 +219,12 @@ def load_newest(folder: Path, fingerprint: str, warn: Callable[[str], None]) -> 
 
 def load(path: Path, fingerprint: str) -> dict[str, np.ndarray]:
     """The arrays of one checkpoint folder, once its sha256 and its configuration are right."""
+    lies = path if path.is_dir() or not _aside(path).is_dir() else _aside(path)
     try:
-        manifest, _ = unseal((path / "manifest.json").read_bytes().removesuffix(b"\n"))
+        manifest, _ = unseal((lies / "manifest.json").read_bytes().removesuffix(b"\n"))
         step, written_for = manifest["step"], manifest["fingerprint"]
         sums = manifest["parts"] if "parts" in manifest else {"state.safetensors": manifest["state"]}
-        files = {name: (path / name).read_bytes() for name in sums}
+        files = {name: (lies / name).read_bytes() for name in sums}
     except OSError as error:
         name = Path(error.filename or path).name
         raise UnusableCheckpoint(f"checkpoint {path} is damaged ({name}: {error.strerror})") from None
