@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -51,6 +52,26 @@ def test_a_wrong_reward_is_refused_in_one_line(name):
     assert str(refused.value).startswith("reward mine: ")
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["pe", "pg", "ndigo-1", "ndigo-4", "ndigo-sum"])
+def test_a_reward_whose_reads_are_not_what_it_pays_is_refused(name):
+    """Training would pay one, a stream the other: here one of them is the other's opposite."""
+    right = ndigo.REWARDS[name]
+    opposite = dataclasses.replace(right, name="mine", reads=[(k, -w) for k, w in right.reads])
+    with pytest.raises(NdigoError) as refused:
+        check_reward(opposite, ndigo.EXPERIMENTS["exp1"].world, CONFIG)
+    assert re.fullmatch(
+        r"reward mine: reads sum to \S+ at step \d+ where pay's r_t is \S+, expected the same", str(refused.value)
+    )
+    assert refused.value.exit_code == 2
+
+
+def test_a_reward_that_reads_a_memory_which_is_no_model_is_refused():
+    pe = ndigo.REWARDS["pe"]
+    wrong = dataclasses.replace(pe, name="mine", remember=lambda model: jnp.zeros(3), reads_memory=((1, 0.0),))
+    with pytest.raises(NdigoError, match=r"^reward mine: reads_memory reads a model, and remember returned float32"):
+        check_reward(wrong, ndigo.EXPERIMENTS["exp1"].world, CONFIG)
 
 
 @pytest.mark.parametrize("name", ndigo.EXPERIMENTS)

@@ -113,3 +113,27 @@ def test_reward_that_reads_predictions_says_so_when_there_are_none():
     seen = Seen(window=random_window(0, T=4), z_t=jnp.zeros(5), b_t=jnp.zeros(5), loss_tk=None)
     with pytest.raises(ValueError, match="reads predictions"):
         make_reward("pe").pay(None, None, None, seen)
+
+
+def test_what_a_reward_reads_is_kept_in_order_however_it_is_given():
+    right = make_reward("ndigo-4")
+    for reads in (right.reads[::-1], list(right.reads), [[5, 1], [4, -1]], {4: -1.0, 5: 1.0}.items()):
+        other = dataclasses.replace(right, reads=reads)
+        assert (other, hash(other)) == (right, hash(right))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"reads": 3}, r"reads is 3, expected pairs \(k, w\), such as \(\(1, 1\.0\),\)"),
+        ({"reads": (1, 1.0)}, r"reads is \(1, 1\.0\), expected pairs"),
+        ({"reads": ((1.5, 1.0),)}, r"reads is \(\(1\.5, 1\.0\),\), expected pairs"),
+        ({"reads": ((0, 1.0),)}, "reads has k = 0, expected 1 to num_ahead, which is 5"),
+        ({"reads_memory": ((6, 1.0),)}, "reads_memory has k = 6, expected 1 to num_ahead, which is 5"),
+        ({"num_ahead": 4}, "reads has k = 5, expected 1 to num_ahead, which is 4"),
+        ({"trains_belief": True}, "reads is .*, expected none: with trains_belief nothing is predicted"),
+    ],
+)
+def test_reads_that_cannot_be_are_one_line(changes, message):
+    with pytest.raises(NdigoError, match=f"^reward ndigo-4: {message}"):
+        dataclasses.replace(make_reward("ndigo-4"), **changes)

@@ -18,11 +18,11 @@ from jaxtyping import Array
 from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.errors import NdigoError, running
-from ndigo.gate.shapes import once, require_array, require_record, require_same, returned
+from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, text_of
 from ndigo.gate.world import EPISODES, MOST_STEPS, MOST_TRIED, Sample, sample
-from ndigo.rewards import IntrinsicReward, pay_stored
+from ndigo.rewards import IntrinsicReward, pay_stored, table
 from ndigo.training.learner import make_learner
-from ndigo.types import Paid, Window
+from ndigo.types import Paid, Seen, Window
 from ndigo.worlds import World
 
 TOLERANCE = 1e-3  # of the sum over channels, as a share of the largest pay: sums in bfloat16 are no closer
@@ -35,11 +35,13 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
     whose = f"reward {reward.name}:"
     T = min(config.window, world.num_steps, MOST_STEPS)
 
-    def pay(*args: Any) -> Paid:
+    def pay(params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
+        """What it pays, and in its notes what it and its `reads` make of another table."""
         with running(f"{whose} pay"):
-            paid = reward.pay(*args)
+            paid = reward.pay(params, memory, model, seen)
         _check_types(whose, paid, T, len(world.channels))
-        return paid
+        tried = _both_ways(whose, reward, params, memory, model, seen) if reward.reads else None
+        return dataclasses.replace(paid, notes=(paid.notes, tried))
 
     learner = make_learner(config, world, dataclasses.replace(reward, pay=pay))
     with running(f"{whose} init or remember"):
@@ -58,10 +60,14 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
     window = _window(reward, world, T, params)
     with running(f"{whose} pay"):
         paid = jax.device_get(once(play)(jax.random.key(0), params, window))
+    notes, tried = paid.notes
+    paid = dataclasses.replace(paid, notes=notes)
     step = jax.ShapeDtypeStruct((), jnp.int32)
     after = returned(f"{whose} after_update", reward.after_update, state.memory, state.params.model, paid, step)
     require_same(f"{whose} after_update", after, state.memory, "what remember returned")
     _check_values(whose, paid)
+    if tried is not None:
+        _check_reads(whose, *tried)
 
 
 def refuse_short_windows(config: Config, world: World, reward: IntrinsicReward) -> None:
@@ -117,6 +123,40 @@ def _check_values(whose: str, paid: Paid) -> None:
         worst = int(np.argmax(np.where(np.isfinite(off), off, np.inf)))
         ours, theirs = r_tc.sum(axis=-1)[known][worst], r_t[known][worst]
         raise NdigoError(f"{whose} pay's r_tc sums to {ours:.4g} where r_t is {theirs:.4g}, expected the same sum")
+
+
+def _both_ways(
+    whose: str, reward: IntrinsicReward, params: Any, memory: Any, model: Any, seen: Seen
+) -> tuple[Paid, Array]:
+    """What `pay`, and what `reads` make of the window with a table of losses that differ, as a fresh model's do not.
+
+    r_t = sum over (k, w) of w L_{t+1|t+1-k}, k cut at the episode's first frame: so a stream is paid (`curiosity`).
+    """
+    drawn = jax.random.uniform(jax.random.key(0), table(seen).shape)
+    seen = dataclasses.replace(seen, loss_tk=jnp.where(table(seen) == 0, 0.0, drawn))  # 0: beyond the window
+    tables = [(table(seen), reward.reads)]
+    if reward.reads_memory:
+        if not hasattr(memory, "look"):
+            raise NdigoError(f"{whose} reads_memory reads a model, and remember returned {text_of(memory)}")
+        tables.append((table(memory.look(seen.window, reward.num_ahead)), reward.reads_memory))
+    here, _ = seen.window.frames_before()
+    t, b, r_t = jnp.arange(len(here))[:, None], jnp.arange(here.shape[1]), jnp.zeros(here.shape)
+    for loss_tk, reads in tables:
+        for k, w in reads:
+            k_t = jnp.minimum(k, here + 1)
+            r_t += w * loss_tk.sum(axis=-1)[t + 1 - k_t, k_t - 1, b]
+    return reward.pay_steps(params, memory, model, seen), r_t
+
+
+def _check_reads(whose: str, paid: Paid, by_reads: np.ndarray) -> None:
+    """An error where a stream would be paid, by `reads`, what the window is not paid."""
+    r_t, known = np.asarray(paid.r_t, np.float64), np.asarray(paid.is_known)
+    scale = max(np.abs(r_t[known]).max(initial=0.0), np.abs(by_reads[known]).max(initial=0.0))
+    is_off = known & ~(np.abs(by_reads - r_t) <= TOLERANCE * scale + 1e-6)
+    if is_off.any():
+        t, n = np.argwhere(is_off)[0]
+        ours, theirs = f"{by_reads[t, n]:.4g}", f"{r_t[t, n]:.4g}"
+        raise NdigoError(f"{whose} reads sum to {ours} at step {t} where pay's r_t is {theirs}, expected the same")
 
 
 def _window(reward: IntrinsicReward, world: World, T: int, params: Params) -> Window:

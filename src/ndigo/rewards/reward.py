@@ -10,6 +10,7 @@ collected (`on_episode`) and stored with its frames. Without a `pay` of its own 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -86,13 +87,17 @@ class IntrinsicReward:
     on_episode: Callable[[Any], PayEpisode] | None = None
     num_ahead: int = 1  # how far into the table it looks: K is at least this
     # (k, w), where it is a sum: r_t = sum of w L_{t+1|t+1-k}, k cut at the episode's first frame; so it is paid step by
-    # step. `reads_memory` is the same under the model that `remember` kept.
+    # step. `reads_memory` is the same under the model that `remember` kept. Any order; kept sorted, the furthest last.
     reads: tuple[tuple[int, float], ...] = ()
     reads_memory: tuple[tuple[int, float], ...] = ()
     trains_belief: bool = False  # True: the belief learns from Paid.loss and nothing is predicted
     acts_at_random: bool = False  # True: no policy is learned
     pays_task: bool = False  # True: it pays what the world's own task does, and needs one
     needs_float32: bool = False  # True: paid by float32 models; bfloat16's rounding would drown a small difference
+
+    def __post_init__(self) -> None:
+        for name in ("reads", "reads_memory"):
+            object.__setattr__(self, name, _sorted_reads(self, name))
 
     @property
     def reads_table_alone(self) -> bool:
@@ -112,6 +117,21 @@ class IntrinsicReward:
             r_tc=None if found.r_tc is None else jnp.where(is_step[..., None], found.r_tc, 0.0),
             is_known=found.is_known & is_step,
         )
+
+
+def _sorted_reads(reward: IntrinsicReward, name: str) -> tuple[tuple[int, float], ...]:
+    """Its pairs (k, w) by k; an error in one line where they are none, or look further than its predictions."""
+    whose, found = f"reward {reward.name}: {name}", getattr(reward, name)
+    try:
+        pairs = sorted((operator.index(k), float(w)) for k, w in found)
+    except (TypeError, ValueError):
+        raise NdigoError(f"{whose} is {found!r}, expected pairs (k, w), such as ((1, 1.0),)") from None
+    if pairs and reward.trains_belief:
+        raise NdigoError(f"{whose} is {found!r}, expected none: with trains_belief nothing is predicted")
+    for k, _ in pairs:
+        if isinstance(reward.num_ahead, int) and not 1 <= k <= reward.num_ahead:
+            raise NdigoError(f"{whose} has k = {k}, expected 1 to num_ahead, which is {reward.num_ahead}")
+    return tuple(pairs)
 
 
 def earned(config: Config, paid: Paid, window: Window) -> tuple[Float[Array, "T *B"], Bool[Array, "T *B"]]:
