@@ -259,6 +259,9 @@ def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: int, con
     if not hasattr(frame, "spec"):
         raise NdigoError(f"frame is a {type(frame).__name__}, expected one of ndigo.frames, such as frames.tiles()")
     check_count("num_actions", num_actions)
+    if (window := (config or DEFAULT).window) < reward.num_ahead:
+        ahead = f"reward {reward.name} looks {reward.num_ahead} steps ahead"
+        raise NdigoError(f"{ahead}, and a window has {window}: its model would never learn to")
 
 
 def check_config(config: Any) -> None:
