@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ndigo.frames import vector
+from ndigo.frames import Bits, vector
 from ndigo.rewards import IntrinsicReward, paid, table
 from ndigo.types import Paid, Truth, ahead
 from ndigo.worlds import Channel, World
@@ -84,7 +84,7 @@ def _ends(**changes: Any) -> dict[str, Any]:
 
 def _vector(o: Any) -> dict[str, Any]:
     """A frame of two numbers that observe does not keep to."""
-    return {"frame": vector(2, low=0, high=9), "shape": (), "channels": (), "observe": lambda state: o}
+    return {"frame": vector(2, low=0, high=9), "observe": lambda state: o}
 
 
 def _broken(*_):
@@ -122,12 +122,15 @@ WORLDS: dict[str, tuple[dict[str, Any], str]] = {
     "frame beyond one": (_frames(lambda o: 7 * o), "in the binary channel 'floor' of frame 0 the value 7"),
     "frame nothing": (_frames(lambda o: None), "observe returned None, expected uint8[1,1,2]"),
     "two cells of one": (
-        {"shape": (3, 3, 2)} | _frames(lambda o: jnp.ones((3, 3, 2), jnp.uint8)),
+        {"frame": Bits(RIGHT.channels, 3, 3)} | _frames(lambda o: jnp.ones((3, 3, 2), jnp.uint8)),
         "in the one_hot channel 'thing' of frame 0 9 cells that are 1, expected at most one",
     ),
-    "view of another size": ({"shape": (1, 3, 2)}, "observe returned uint8[1,1,2], expected uint8[1,3,2]"),
+    "view of another size": (
+        {"frame": Bits(RIGHT.channels, 1, 3)},
+        "observe returned uint8[1,1,2], expected uint8[1,3,2]",
+    ),
     "kind unknown": (
-        {"channels": (Channel("floor", "binary"), Channel("thing", "onehot"))},  # type: ignore[arg-type]
+        {"frame": Bits((Channel("floor", "binary"), Channel("thing", "onehot")), 1, 1)},  # type: ignore[arg-type]
         "kind of channel 'thing' of world mine 'onehot'; known: binary, one_hot (nearest: one_hot)",
     ),
     "step a pair": ({"step": lambda k, s, a: (s, 0.0)}, "step returned a tuple"),
@@ -144,7 +147,7 @@ WORLDS: dict[str, tuple[dict[str, Any], str]] = {
     "numbers that are none": (_vector(jnp.array([0.0, jnp.nan])), "in entry 1 of frame 0 the value nan"),
     "numbers of another type": (_vector(jnp.array([0, 1])), "observe returned int32[2], expected float32[2]"),
     "two channels of one name": (
-        {"channels": (Channel("floor", "binary"), Channel("floor", "one_hot"))},
+        {"frame": Bits((Channel("floor", "binary"), Channel("floor", "one_hot")), 1, 1)},
         "two channels are named 'floor'",
     ),
     "ends at once": (_ends(ends=lambda s: (jnp.bool_(True),) * 2), "ends says of every episode's first frame that"),

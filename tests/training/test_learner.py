@@ -320,9 +320,7 @@ def test_probe_learns_from_every_nth_frame_inside_the_window(stride):
 def test_the_probe_is_shown_every_frame_of_a_window_whose_frames_are_dictionaries():
     """By the losses it reports: as many as first frames to begin from, and not as many as a frame has parts."""
     world = tiny_world()
-    joined = dataclasses.replace(
-        world, frame=join(ahead=world.frame, behind=world.frame), shape=(), channels=(), observe=lambda state: {}
-    )
+    joined = dataclasses.replace(world, frame=join(ahead=world.frame, behind=world.frame), observe=lambda state: {})
     learner = make_learner(CONFIG, joined, make_reward("random"))
     state, window = jax.jit(learner.init)(jax.random.key(0)), batch()
     window = eqx.tree_at(lambda w: w.o_t, window, {"ahead": window.o_t, "behind": window.o_t})

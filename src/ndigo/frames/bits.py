@@ -25,7 +25,7 @@ from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames.cnn import Encoder, init_encoder
-from ndigo.frames.frame import Channel, Frame, require_counts, require_names, require_sequence, shape_of
+from ndigo.frames.frame import Channel, Frame, require_counts, require_names, require_sequence
 
 READINGS = ("categorical", "mixture", "bernoulli")
 NUM_MIXED = 4  # pictures of a mixture
@@ -224,20 +224,17 @@ def bits(channels: Sequence[Channel | str], height: int, width: int | None = Non
     return Bits(named, height, height if width is None else width)
 
 
-def declared(whose: str, frame: Frame | None, shape: Any, channels: tuple[Channel, ...]) -> Frame | None:
-    """The frame that was given, or bits of the shape and the channels; None where they fit no frame.
-
-    Bits of another shape or other channels than the frame's are made anew: a changed copy of a world names them alone.
-    """
-    if frame is not None and (shape, channels) in (((), ()), (shape_of(frame), frame.channels)):
+def declared(whose: str, frame: Frame | None, shape: Any, channels: Sequence[Channel]) -> Frame:
+    """The frame that was given, or bits of the shape and the channels that were given in place of one."""
+    if frame is not None:
+        if shape or channels:
+            raise NdigoError(f"{whose}: its shape and channels follow from its frame; give the frame alone")
         return frame
-    if not isinstance(frame, Bits | None):
-        raise NdigoError(f"{whose}: shape and channels are not its frame's; give the frame alone")
     if not isinstance(shape, tuple) or len(shape) != 3:
-        return None
+        raise NdigoError(f"{whose}: no frame, and its shape is {shape!r}, expected three whole numbers (H, W, C)")
     if len(channels) != shape[-1]:
         raise NdigoError(f"{whose}: {len(channels)} channels for shape {shape}")
-    return Bits(channels, *shape[:2])
+    return Bits(tuple(channels), *shape[:2])
 
 
 def _binary(x_t: np.ndarray) -> tuple[int, str] | None:

@@ -123,7 +123,7 @@ def _check_record(world: World) -> None:
 
 def _check_frame_record(world: World) -> None:
     whose, frame = f"world {world.name}:", world.frame
-    if frame is None or (isinstance(frame, Bits) and not _are_counts(world.shape, 3)):
+    if isinstance(frame, Bits) and not _are_counts(world.shape, 3):
         raise NdigoError(f"{whose} shape is {world.shape!r}, expected three whole numbers (H, W, C)")
     for name in ("channels", "spec", "pack", "unpack", "init_encoder", "likelihood", "wrong"):
         if not hasattr(frame, name):
