@@ -83,6 +83,7 @@ def test_each_of_200_actions_is_recorded_as_itself():
         observe=lambda state: ((state >> jnp.arange(8)) & 1).astype(jnp.uint8)[None, None],
     )  # fmt: skip
     recorded = record(untrained(many, "random"), KEYS[:1])
+    assert recorded.seen is not None
     lit = (recorded.seen[0, 1:, 0].max(axis=-1) > 60).astype(int)  # a bit that is 0 is nearly black
     assert recorded.a[0, :60].tolist() == (lit << np.arange(8)).sum(axis=-1).tolist()
     assert recorded.a.max() > 127
