@@ -25,7 +25,7 @@ from ndigo.devices.processes import wait_for_all
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.evaluation.measure import Evaluation
 from ndigo.fast.compile_cache import keep_compiled_programs
-from ndigo.gate import check_records
+from ndigo.gate import check_processes, check_records
 from ndigo.gate.parts import refuse_unshared
 from ndigo.naming import (
     agents_in,
@@ -168,6 +168,7 @@ def create_run(
     config, told = settled(config, *records, is_window_given="window" in changes)
     run = Run(Path(out) if out else default_path(config), config, *records)
     check_records(run.config, run.world, run.reward)
+    check_processes(run.world)
     chosen = None if is_beside else mesh_of(run, mesh)
     refuse_unshared(chosen, run.config, run.world, run.reward)
     new_run(run.path, run.config, run.world, run.reward, chosen)

@@ -1,10 +1,13 @@
-"""A world of the host against its record: some steps of one environment, in this process."""
+"""A world of the host against its record: some steps of one environment in this process, and one in another."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import IO, Any
 
 import jax
 import numpy as np
@@ -12,6 +15,7 @@ import numpy as np
 from ndigo.errors import NdigoError, running
 from ndigo.gate.shapes import text_of
 from ndigo.worlds import World
+from ndigo.worlds.host import FAILED
 
 NUM_STEPS = 200  # of uniform actions
 
@@ -36,6 +40,39 @@ def check_host(world: World) -> None:
     o_t = jax.tree.map(lambda *parts: np.concatenate(parts), *frames)
     if (wrong := world.frame.wrong(o_t)) is not None:
         raise NdigoError(f"{whose} {wrong}")
+
+
+@lru_cache(maxsize=32)
+def check_processes(world: World) -> None:
+    """An error in one line, by the other process's own last word, where it cannot make the environment."""
+    if world.host is None:
+        return
+    with tempfile.TemporaryFile() as said:
+        try:
+            with _errors_into(said), contextlib.closing(world.host.open(1, 1)) as envs:
+                envs.reset(0)
+        except NdigoError as error:
+            said.seek(0)
+            words = said.read().decode(errors="replace").split("\n")
+            last = next((line.strip() for line in reversed(words) if line.strip()), "")
+            if not isinstance(error.__cause__, EOFError | ConnectionError) or not last:
+                raise  # what was raised in there came back, or nothing was said
+            raise NdigoError(f"world {world.name}: {FAILED}{last.rpartition(FAILED)[2]}") from None
+
+
+@contextlib.contextmanager
+def _errors_into(file: IO[bytes]) -> Iterator[None]:
+    """What this process and those that it starts meanwhile write to stderr goes into the file.
+
+    One that dies before it has begun, in the import of the script say, has no other way to tell why.
+    """
+    before = os.dup(2)
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
 
 
 def _require_types(whose: str, found: Any, spec: Any) -> None:

@@ -17,6 +17,8 @@ from jaxtyping import Array, Bool, Float
 
 from ndigo.errors import NdigoError
 
+FAILED = "its environments failed: "  # and why, of those in other processes
+
 
 class Told(NamedTuple):
     """What N environments show after a step, in NumPy."""

@@ -60,7 +60,7 @@ def from_gymnasium(
         frame, own = frame_of(name, env.observation_space, lambda: as_read(first))
         read = read or own
     first_action, happening = int(getattr(env.action_space, "start", 0)), tuple((events or {}).values())
-    reading = Reading(space_of(frame), read or np.asarray, first_action, place, happening)
+    reading = Reading(name, space_of(frame), read or np.asarray, first_action, place, happening)
     longest = num_steps or _longest(env)
     with running(f"world {name}: an episode of it"):
         num_places = len(reading.where(env))

@@ -8,8 +8,10 @@ that of the cores, whatever the number of environments.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import multiprocessing
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,15 +23,17 @@ from gymnasium.vector import AsyncVectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ndigo.errors import NdigoError, first_line
-from ndigo.worlds.host import Told
+from ndigo.worlds.host import FAILED, Told
 
 Event = Callable[[Any, float], Any]  # environment, reward of the step into this state -> whether it happens there
+OUTCOME = "observation, reward, terminated, truncated, info"
 
 
 @dataclass(frozen=True)
 class Reading:
     """How what an environment shows becomes the record of a step."""
 
+    name: str  # of the world
     space: spaces.Space  # of a frame, as the world's frame has it
     read: Callable[[Any], Any]  # observation -> frame, in NumPy
     first_action: int  # Gymnasium's Discrete spaces may begin elsewhere than at 0
@@ -41,6 +45,21 @@ class Reading:
         numbers = () if self.place is None else _leaves(self.place(env))
         return np.concatenate([np.zeros(0), *(np.ravel(np.asarray(x, float)) for x in numbers)]).astype(np.float32)
 
+    def outcome(self, told: Any) -> tuple[Any, Any, bool, bool]:
+        """Observation, reward, terminated and truncated, of all that `step` returned.
+
+        An older environment returns four values, the last a dictionary: taken for `truncated`, it would end every
+        episode at its first step.
+        """
+        if not isinstance(told, tuple) or len(told) != 5:
+            found = f"{len(told)} values" if isinstance(told, tuple) else f"a {type(told).__name__}"
+            raise NdigoError(f"world {self.name}: its step returned {found}, expected five values: {OUTCOME}")
+        for what, value in zip(("terminated", "truncated"), told[2:4], strict=True):
+            if not isinstance(value, bool | np.bool_):
+                kind = type(value).__name__
+                raise NdigoError(f"world {self.name}: {what} of its step is of type {kind}, expected bool")
+        return told[:4]
+
 
 class Batch(gymnasium.Env):
     """k environments; one whose episode has ended begins anew in the next step, whatever the action."""
@@ -49,7 +68,8 @@ class Batch(gymnasium.Env):
         if multiprocessing.parent_process() is not None:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # for the run, which finishes its chunk
                 signal.signal(number, signal.SIG_IGN)
-        self._envs, self._reading = [make() for _ in range(num_envs)], reading
+        self._make, self._num_envs, self._reading = make, num_envs, reading
+        self._envs: list[Any] = []  # made at the first reset: what is raised there, a process tells
         self._is_over = np.zeros(num_envs, bool)
         one = {
             "o_t": reading.space,
@@ -63,6 +83,9 @@ class Batch(gymnasium.Env):
         self.action_space = spaces.MultiDiscrete([num_actions] * num_envs)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        if not self._envs:
+            import_module_of(self._make)
+            self._envs = [self._make() for _ in range(self._num_envs)]
         seeds = [None] * len(self._envs) if seed is None else range(seed, seed + len(self._envs))
         shown = [(env.reset(seed=s)[0], 0.0, False, False) for env, s in zip(self._envs, seeds, strict=True)]
         return self._told(shown), {}
@@ -73,7 +96,7 @@ class Batch(gymnasium.Env):
             if is_over:
                 shown.append((env.reset()[0], 0.0, False, False))
             else:
-                shown.append(env.step(int(a) + self._reading.first_action)[:4])
+                shown.append(self._reading.outcome(env.step(int(a) + self._reading.first_action)))
         return self._told(shown), 0.0, False, False, {}
 
     def draw(self) -> Any:
@@ -163,9 +186,30 @@ class InProcesses:
         except Exception as error:
             with contextlib.suppress(Exception):
                 self.close()
-            is_gone = isinstance(error, EOFError | ConnectionError)  # broken pipes among them
-            why = "one of their processes ended, killed or out of memory" if is_gone else first_line(error)
-            raise NdigoError(f"world {self._name}: its environments failed: {why}") from error
+            if isinstance(error, NdigoError):
+                raise
+            raise NdigoError(f"world {self._name}: {FAILED}{self._reason(error)}") from error
+
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, RuntimeError) and "bootstrapping phase" in str(error):
+            return 'a script that trains says `if __name__ == "__main__":`, because their processes import it'
+        if not isinstance(error, EOFError | ConnectionError):  # broken pipes among them
+            said = error.args[0] if error.args else None  # Gymnasium hands over an error within one of its type
+            return first_line(said if isinstance(said, Exception) else error)
+        when = " before it had begun" if self._envs is None else ", killed or out of memory"
+        return f"one of their processes ended{when}"
+
+
+def import_module_of(make: Callable[[], Any]) -> None:
+    """A lambda comes to a process by value, without its module, whose imports may register what it makes."""
+    name = getattr(make, "__module__", None)
+    if name is None or name in sys.modules:
+        return
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if not f"{name}.".startswith(f"{error.name}."):  # one that was made by hand is in no file
+            raise
 
 
 def told_of(shown: Any) -> Told:

@@ -1,0 +1,129 @@
+"""Environments that fail are told of in one line, with their own reason, before a run has a folder."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from stream_worlds import CountingEnv
+
+import ndigo
+from ndigo.errors import NdigoError
+from ndigo.gate import check_processes
+from ndigo.interop.suites import from_gymnasium
+
+TINY: dict[str, Any] = {"preset": "cpu", "quiet": True, "learner_steps": 1}
+
+
+class Returns(CountingEnv):
+    """Its step ends in what a function makes of the five values."""
+
+    def __init__(self, change: Any):
+        super().__init__()
+        self.change = change
+
+    def step(self, action: int) -> Any:
+        return self.change(*super().step(action))
+
+
+FIVE = "expected five values: observation, reward, terminated, truncated, info"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda o, r, end, cut, info: (o, r, end, {"lives": 3}), f"its step returned 4 values, {FIVE}"),
+        (lambda o, r, end, cut, info: o, f"its step returned a ndarray, {FIVE}"),
+        (lambda o, r, end, cut, info: (o, r, end, info, info), "truncated of its step is of type dict, expected bool"),
+        (lambda o, r, end, cut, info: (o, r, 0.0, cut, info), "terminated of its step is of type float, expected bool"),
+    ],
+)
+def test_a_step_that_does_not_return_gymnasiums_five_values_is_refused(change, says, tmp_path):
+    with pytest.raises(NdigoError) as error:
+        ndigo.train(from_gymnasium(partial(Returns, change), name="old"), "ndigo-1", out=tmp_path / "run", **TINY)
+    assert str(error.value) == f"world old: {says}"
+    assert not (tmp_path / "run").exists()
+
+
+def test_ends_in_numpys_bools_are_taken():
+    world = from_gymnasium(partial(Returns, lambda o, r, end, cut, info: (o, r, np.bool_(end), np.bool_(cut), info)))
+    assert world.host is not None
+    envs = world.host.open(1, 0)
+    envs.reset(0)
+    envs.send(np.zeros(1, int))
+    assert envs.receive().is_last.dtype == bool
+
+
+def make_only_here() -> gymnasium.Env:
+    if multiprocessing.parent_process() is not None:
+        raise KeyError("no display")
+    return CountingEnv()
+
+
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")  # by which Gymnasium tells of the error
+def test_what_fails_in_another_process_alone_is_refused_with_its_own_words(tmp_path, capfd):
+    world = from_gymnasium(make_only_here, name="shy")
+    with pytest.raises(NdigoError) as error:
+        ndigo.train(world, "ndigo-1", out=tmp_path / "run", **TINY)
+    assert str(error.value) == "world shy: its environments failed: KeyError: 'no display'"
+    assert not (tmp_path / "run").exists()
+    assert capfd.readouterr().err == ""
+    os.write(2, b"seen")  # what is written later reaches the screen again
+    assert capfd.readouterr().err == "seen"
+
+
+ROOM = """
+import gymnasium, stream_worlds
+gymnasium.register("Pit-v0", entry_point=stream_worlds.CountingEnv)
+"""
+WORLD = """
+import gymnasium, pitroom
+from ndigo.interop.suites import from_gymnasium
+world = from_gymnasium(lambda: gymnasium.make("Pit-v0"))
+"""
+
+
+def test_a_lambdas_module_is_imported_where_the_lambda_is_called(tmp_path, monkeypatch):
+    """By which the id is registered there too."""
+    (tmp_path / "pitroom.py").write_text(ROOM)
+    (tmp_path / "pitworld.py").write_text(WORLD)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    try:
+        check_processes(__import__("pitworld").world)
+    finally:
+        gymnasium.registry.pop("Pit-v0", None)
+        for name in ("pitroom", "pitworld"):
+            sys.modules.pop(name, None)
+
+
+def test_a_lambda_whose_module_is_in_no_file_is_called_all_the_same():
+    made: dict[str, Any] = {"__name__": "by_hand", "CountingEnv": CountingEnv}
+    exec("make = lambda: CountingEnv()", made)
+    check_processes(from_gymnasium(made["make"]))
+
+
+def test_a_script_without_its_guard_is_told_of_it_and_leaves_no_folder(tmp_path):
+    (tmp_path / "script.py").write_text(
+        "import ndigo\nfrom stream_worlds import CountingEnv\nfrom ndigo.interop.suites import from_gymnasium\n"
+        f"ndigo.train(from_gymnasium(CountingEnv, name='bare'), 'ndigo-1', out='run', **{TINY})\n"
+    )
+    path = os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(Path(__file__).parents[1] / "made_up")])
+    said = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    ).stderr
+    why = 'a script that trains says `if __name__ == "__main__":`, because their processes import it'
+    assert said.endswith(f"NdigoError: world bare: its environments failed: {why}\n")
+    assert said.count("Traceback") == 1
+    assert not (tmp_path / "run").exists()
