@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import gymnasium
 import pytest
 from tiny_runs import change_settings
 
@@ -22,6 +23,7 @@ from ndigo.errors import NdigoError
 from ndigo.from_module import without_working_folder
 from ndigo.interop.suites import SUITES
 from ndigo.naming import as_world
+from ndigo.paper.experiments import find_world
 from ndigo.scale import local
 from ndigo.scale.sweep import SweepRow
 from ndigo.storage.agents import load_agent, save_agent
@@ -174,6 +176,49 @@ def test_a_file_can_name_no_other_suite_than_the_registered_ones(world, mark, tm
     agent = planted(tmp_path / "agent.safetensors", world=world)
     assert "unknown suite" in refused(["evaluate", str(agent), "--trust", "planted"], capsys)
     assert not mark.exists()
+
+
+PIT = "import gymnasium, stream_worlds\ngymnasium.register('Pit-v0', entry_point=stream_worlds.CountingEnv)\n"
+
+
+@pytest.fixture
+def pit(mark, tmp_path) -> Iterator[Path]:
+    """planted.py registers an environment, as gymnasium::planted:Pit-v0 asks for it."""
+    with open(tmp_path / "planted.py", "a") as file:
+        file.write(PIT)
+    yield mark
+    gymnasium.registry.pop("Pit-v0", None)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "audit", "view", "export"])
+def test_a_module_within_an_id_of_gymnasiums_is_named_by_the_file_too(command, pit, tmp_path, capsys):
+    agent = planted(tmp_path / "agent.safetensors", world="gymnasium::planted:Pit-v0")
+    more = {"export": ["--gif", "a.gif"], "view": ["--no-open"]}.get(command, [])
+    err = refused([command, str(agent), *more], capsys)
+    assert err.startswith("ndigo: world 'gymnasium::planted:Pit-v0' is named by a file, and to load it runs the module")
+    assert "add --trust planted (" in err
+    assert not pit.exists()
+
+
+def test_a_module_within_an_id_is_loaded_on_the_users_word(pit):
+    with pytest.raises(NdigoError, match="you trust 'gymnasium', not 'planted'"):
+        find_world("gymnasium::planted:Pit-v0", trust=["gymnasium"])
+    assert not pit.exists()
+    assert find_world("gymnasium::planted:Pit-v0", trust=["planted"]).num_actions == 3
+    assert pit.exists()
+
+
+def test_a_module_within_an_id_that_is_typed_is_found_in_the_working_folder(pit):
+    assert as_world("gymnasium::planted:Pit-v0").name == "gymnasium::planted:Pit-v0"
+    assert pit.exists()
+
+
+@pytest.mark.parametrize("world", ["gymnasium:::Pit-v0", "gymnasium::.planted:Pit-v0", "gymnasium::../planted:x"])
+def test_a_module_within_an_id_must_have_a_modules_name(world, pit):
+    for trust in (None, (), ["planted"]):
+        with pytest.raises(NdigoError, match=r"is no module's name; write gymnasium::MODULE:ID$"):
+            find_world(world, trust=trust)
+    assert not pit.exists()
 
 
 def test_a_suite_that_raises_is_said_to_be_its_own_mistake(monkeypatch):

@@ -1,4 +1,4 @@
-"""Records of the user's own, named as MODULE:NAME.
+"""Records of the user's own, named as MODULE:NAME; and Gymnasium's gymnasium::MODULE:ID, which MODULE registers.
 
 To find one runs its module. On the command line and in Python the name is the user's own word. A file may be anybody's:
 a name that stands in one counts only where the user trusts that module (`trust`).
@@ -21,6 +21,12 @@ T = TypeVar("T")
 def is_module(name: str) -> bool:
     """Whether a name leads into a module of the user's, as MODULE:NAME; SUITE::ID does not."""
     return ":" in name and "::" not in name
+
+
+def module_of(name: str) -> str | None:
+    """The module that to find a name runs: of MODULE:NAME, and of SUITE::MODULE:ID; None where there is none."""
+    own = name.partition("::")[2] if "::" in name else name
+    return own.partition(":")[0] if ":" in own else None
 
 
 def check_trust(trust: Collection[str]) -> None:
@@ -47,12 +53,7 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
     if not is_module_name(module_name):
         written = _of_file(module_name, attribute) or "MODULE:NAME"
         raise NdigoError(f"{what} {spec!r}: {module_name!r} is no module's name; write {written}")
-    if trust is not None and module_name not in trust:
-        raise NdigoError(
-            f"{what} {spec!r} is named by a file, and to load it runs the module {module_name!r}: if you trust that, "
-            f"add --trust {module_name} (in Python trust=[{module_name!r}], or hand over the record)"
-            f"{_others(trust, module_name)}"
-        )
+    require_trust(spec, what, module_name, trust)
     working_folder_last()
     try:
         with running(f"{what} {spec!r}: module {module_name}"):
@@ -84,6 +85,16 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
     if not isinstance(record, kind):
         raise NdigoError(f"{what} {spec!r}: expected a record of {kind.__name__}, got {type(record).__name__}")
     return record
+
+
+def require_trust(spec: str, what: str, module_name: str, trust: Collection[str] | None) -> None:
+    """An error where a file names `spec`, and the user does not trust the module that it runs."""
+    if trust is not None and module_name not in trust:
+        raise NdigoError(
+            f"{what} {spec!r} is named by a file, and to load it runs the module {module_name!r}: if you trust that, "
+            f"add --trust {module_name} (in Python trust=[{module_name!r}], or hand over the record)"
+            f"{_others(trust, module_name)}"
+        )
 
 
 def meant_module(name: str, attribute: str) -> str:

@@ -26,7 +26,7 @@ from ndigo.config import Config
 from ndigo.devices.mesh import connect
 from ndigo.devices.processes import agree, all_or_none, is_first, of_any, of_first, on_host, wait_for_all
 from ndigo.evaluation.streams import seen_names
-from ndigo.from_module import is_module
+from ndigo.from_module import module_of
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint, milestones
 from ndigo.storage.book import Book, lanes_of
@@ -253,8 +253,8 @@ def write_chunk(book: Book, joint: dict[str, Any], arrays: Saved | None, elapsed
 
 def go_on_with(*runs: tuple[RunFolder, Config]) -> str:
     """The command that continues them."""
-    names = [name for _, config in runs for name in (config.world, config.reward) if is_module(name)]
-    modules = dict.fromkeys(name.partition(":")[0].removeprefix("ideal-") for name in names)
+    named = [module_of(name) for _, config in runs for name in (config.world, config.reward)]
+    modules = dict.fromkeys(name.removeprefix("ideal-") for name in named if name is not None)
     path = runs[0][0].path if len(runs) == 1 else runs[0][0].path.parent
     return f"ndigo train --resume {path}" + "".join(f" --trust {module}" for module in modules)
 

@@ -3,14 +3,14 @@
 from collections.abc import Collection
 
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.from_module import from_module, meant_module
+from ndigo.from_module import from_module, is_module_name, meant_module, module_of, require_trust, working_folder_last
 from ndigo.interop.suites import MARK, SUITES, suite_world
 from ndigo.paper.experiment import EXPERIMENTS, Experiment, Row, experiment_of, find_experiment, register
 from ndigo.paper.experiments import exp1, exp2, exp3, exp4, exp5
 from ndigo.worlds import WORLDS, World, make_world
 
-for module in (exp1, exp2, exp3, exp4, exp5):
-    register(module.EXPERIMENT)
+for experiment in (exp1, exp2, exp3, exp4, exp5):
+    register(experiment.EXPERIMENT)
 
 
 def find_world(name: str, *, trust: Collection[str] | None = None, **options) -> World:
@@ -20,6 +20,11 @@ def find_world(name: str, *, trust: Collection[str] | None = None, **options) ->
     `trust` is the modules that it may name.
     """
     if MARK in name:
+        if (module := module_of(name)) is not None:  # Gymnasium imports it, as the id says
+            if not is_module_name(module):
+                raise NdigoError(f"world {name!r}: {module!r} is no module's name; write gymnasium::MODULE:ID")
+            require_trust(name, "world", module, trust)
+            working_folder_last()
         return suite_world(name)
     if ":" in name:
         if name.partition(":")[0] in SUITES:
