@@ -198,6 +198,26 @@ def test_what_does_not_fit_is_refused_in_one_line():
         suite_world("gymnasium::CartPol-v1")
 
 
+def test_numbers_outside_of_the_bounds_that_a_space_declares_are_refused():
+    """They would be in the outer bins. Not so what float32 rounds, what has no bound, and what is read otherwise."""
+    square = spaces.Box(0, 5, (2,), np.float32)
+    says = "entry 1 of an observation is 15, but its space lies between 0 and 5: correct the space, or hand over a fra"
+    assert f"world out: {says}" in refused(lambda: Still(square, np.array([5, 15], np.float32)), name="out")
+    half = spaces.Box(np.array([-np.inf, -3], np.float32), np.array([1e6, np.inf], np.float32))
+    assert "entry 0 of an observation is 2e+06" in refused(lambda: Still(half, np.array([2e6, 0], np.float32)))
+    assert "entry 1 of an observation is -4" in refused(lambda: Still(half, np.array([0, -4], np.float32)))
+    frame = frames.vector(2, low=0, high=5)
+    fine: list[tuple[spaces.Box, list[float], dict[str, Any]]] = [
+        (square, [-1e-9, 5.00001], {}),
+        (half, [-1e30, 1e30], {}),
+        (square, [0, 15], {"read": lambda o: np.minimum(o, 5)}),
+        (square, [0, 15], {"frame": frame}),
+    ]
+    for space, seen, options in fine:
+        world = from_gymnasium(partial(Still, space, np.array(seen, np.float32)), **options)
+        check_records(preset("cpu"), world, make_reward("ndigo-1"))
+
+
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")  # by which Gymnasium tells of the error
 def test_what_an_environment_raises_amid_a_run_is_an_error_in_one_line():
     class Breaks(CountingEnv):

@@ -50,7 +50,7 @@ Draw = Callable[[], Any]  # the environment's own picture of where it is, uint8 
 class Host:
     """How environments are made."""
 
-    open: Callable[[int, int], Environments]  # their number, and that of processes; 0: in this one
+    open: Callable[[int, int], Environments]  # their number, and that of processes; 0: in this one, to be tried
     open_drawn: Callable[[], tuple[Environments, Draw]]  # one in this process, to be looked at
     num_envs: int | None = None  # actors that a run has unless its settings say so
 

@@ -8,6 +8,7 @@ A process is started afresh and imports what it needs, so a script that trains s
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import importlib.util
 import math
@@ -18,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from ndigo.errors import NdigoError, running, unknown_name
-from ndigo.frames import Frame
-from ndigo.interop.suites.spaces import frame_of
+from ndigo.frames import Frame, Vector
+from ndigo.interop.suites.spaces import frame_of, within_bounds
 from ndigo.interop.suites.stepped import GOAL, MOST_STEPS, require_discrete
 from ndigo.worlds import World
 from ndigo.worlds.host import Draw, Environments, Host, on_the_host
@@ -55,12 +56,16 @@ def from_gymnasium(
     num_actions = require_discrete(name, env.action_space)
     with running(f"world {name}: an episode of it"):
         first, _ = env.reset(seed=0)
+    is_read_as_declared = frame is None and read is None
     if frame is None:
         as_read = read or np.asarray
         frame, own = frame_of(name, env.observation_space, lambda: as_read(first))
         read = read or own
     first_action, happening = int(getattr(env.action_space, "start", 0)), tuple((events or {}).values())
     reading = Reading(name, space_of(frame), read or np.asarray, first_action, place, happening)
+    tried = reading
+    if isinstance(frame, Vector) and is_read_as_declared:
+        tried = dataclasses.replace(reading, read=within_bounds(name, env.observation_space, reading.read))
     longest = num_steps or _longest(env)
     with running(f"world {name}: an episode of it"):
         num_places = len(reading.where(env))
@@ -68,7 +73,7 @@ def from_gymnasium(
 
     def open_envs(num: int, num_processes: int) -> Environments:
         if num_processes == 0:
-            return Here(Batch(make, num, num_actions, num_places, reading))
+            return Here(Batch(make, num, num_actions, num_places, tried))
         each = num // num_processes
         batch = partial(Batch, make, each, num_actions, num_places, reading)
         return InProcesses(name, batch, num_processes, each)

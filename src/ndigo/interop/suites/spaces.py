@@ -24,6 +24,7 @@ WIDEST = 1e4  # of a number's range: equal bins of a wider one say nothing
 FARTHEST = 100.0  # of a number without bounds: what lies farther out is in the outer bins
 MINIGRID, MINIGRID_NAMES = (11, 6, 4), ("object", "colour", "state")
 BINS, SYMLOG_BINS = 32, 64
+ROUNDING = 1e-5  # of the larger bound: what is reckoned in float32 may lie so far outside
 
 OWN_FRAME = "hand over a frame, as from_gymnasium(make, frame=..., read=...), and train MODULE:NAME of it"
 
@@ -62,6 +63,26 @@ def frame_of(name: str, space: Any, show: Callable[[], Any] | None = None) -> tu
         if len(shape) in (1, 2) and (numbers := _numbers(low.ravel(), high.ravel())) is not None:
             return numbers
     raise NdigoError(f"world {name}: its observations ({_shown(space)}) fit no frame by themselves: {OWN_FRAME}")
+
+
+def within_bounds(name: str, space: Any, read: Read) -> Read:
+    """`read` for a trial: an error for a number outside of the space's finite bounds, where its bins would clip it."""
+    low, high = (np.ravel(np.broadcast_to(np.asarray(x, float), space.shape)) for x in (space.low, space.high))
+    # Of an infinite bound nothing lies outside; 0 in its place, or the slack would be infinite too.
+    slack = ROUNDING * np.max([np.where(np.isfinite(x), np.abs(x), 0) for x in (low, high)], axis=0)
+
+    def checked(o: Any) -> Any:
+        x = np.ravel(np.asarray(o, float))
+        is_out = (x < low - slack) | (x > high + slack) if x.shape == low.shape else np.zeros(1, bool)
+        if is_out.any():
+            i = int(is_out.argmax())
+            raise NdigoError(
+                f"world {name}: entry {i} of an observation is {x[i]:.6g}, but its space lies between {low[i]:.6g} and "
+                f"{high[i]:.6g}: correct the space, or {OWN_FRAME}"
+            )
+        return read(o)
+
+    return checked
 
 
 def read_bits(o: Any) -> Any:
