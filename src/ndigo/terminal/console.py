@@ -6,13 +6,50 @@ import re
 import shutil
 import sys
 import textwrap
+from typing import Any
 
 from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+WIDEST = 10_000  # columns, to measure a table by
+
+
+class PlainConsole(Console):
+    """Prints a table as wide as its numbers are: where rich finds too little room, it cuts them."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        width = self.width
+        self.width = max(width, *(uncut(self, x) for x in objects if isinstance(x, Table)), 0)
+        try:
+            super().print(*objects, **options)
+        finally:
+            self.width = width
 
 
 def plain_console(*, quiet: bool = False, stderr: bool = False) -> Console:
     """Without rich's markup: a run's path or an object's name may look like it, and must neither fail nor vanish."""
-    return Console(markup=False, emoji=False, quiet=quiet, stderr=stderr)
+    return PlainConsole(markup=False, emoji=False, quiet=quiet, stderr=stderr)
+
+
+def uncut(console: Console, table: Table) -> int:
+    """The least width at which rich breaks no word of a table, but for columns that fold theirs.
+
+    It narrows the widest of the columns that wrap until the table fits, whatever words they hold: none may come to be
+    narrower than the longest word of any.
+    """
+    options = console.options.update(width=WIDEST)
+    sizes = [
+        [Measurement.get(console, options, cell) for cell in (column.header, *column.cells)] for column in table.columns
+    ]
+    whole = [max(size.maximum for size in column) for column in sizes]
+    can_wrap = [not column.no_wrap for column in table.columns]
+    kept = [wraps and column.overflow != "fold" for column, wraps in zip(table.columns, can_wrap, strict=True)]
+    longest = max(
+        (size.minimum for column, is_kept in zip(sizes, kept, strict=True) if is_kept for size in column), default=1
+    )
+    between = Measurement.get(console, options, table).maximum - sum(whole)
+    return between + sum(min(w, longest) if wraps else w for w, wraps in zip(whole, can_wrap, strict=True))
 
 
 def fitted(text: str) -> str:
