@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 import re
@@ -220,6 +221,6 @@ def test_an_episode_of_no_steps_gets_no_advice_about_its_window(tmp_path):
     from faults import wrong_records
 
     for steps in (0, -5, 4.5):
-        world = wrong_records.RIGHT.__class__(**{**vars(wrong_records.RIGHT), "num_steps": steps})
+        world = dataclasses.replace(wrong_records.RIGHT, num_steps=steps)
         with pytest.raises(NdigoError, match=rf"num_steps is {steps}, expected a whole number of at least 1"):
             train_tiny(tmp_path / "run", world=world)
