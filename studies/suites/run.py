@@ -61,8 +61,8 @@ SEEDS: dict[str, Any] = {"preset": "gpu", "seeds": 5, "seed": 500}
 CURIOUS: dict[str, Any] = SEEDS | {"actors": 512, "round_steps": 100, "batch": 16, "num_ahead": 5}
 # Chunks are short because minutes are counted between them. 120 rounds of 51,200 interactions: 6.1 million per seed.
 CURIOUS |= {"updates_per_round": 128, "learner_steps": 120 * 128, "rounds_per_chunk": 10, "chunks_per_evaluation": 4}
-# It learns no policy: what it covers is the same after any number of steps.
-AT_RANDOM: dict[str, Any] = CURIOUS | {"learner_steps": 2 * 128}
+# It learns no policy: what it covers is the same after any number of steps, and on any device.
+AT_RANDOM: dict[str, Any] = CURIOUS | {"updates_per_round": 1, "learner_steps": 2, "replay_steps": 2 * 51_200}
 # 80 rounds of 128 actors and 100 steps: 1,024,000 interactions per seed.
 MILLION: dict[str, Any] = SEEDS | {"actors": 128, "round_steps": 100, "batch": 32, "num_ahead": 5}
 MILLION |= {"updates_per_round": 128, "learner_steps": 80 * 128, "rounds_per_chunk": 10, "chunks_per_evaluation": 4}

@@ -20,7 +20,7 @@ STUDIES = ROOT / "studies"
     ("study", "num_tables"),
     [
         *(("first-recipe", 2), ("two-cores", 8), ("first-maze", 1), ("recipe", 4), ("two-objects", 1)),
-        *(("policy-mean", 1), ("suites", 1)),
+        *(("policy-mean", 1), ("suites", 1), ("paper-predictor", 1)),
     ],
 )
 def test_the_tables_of_a_study_are_what_its_files_say(study, num_tables, monkeypatch, capsys):

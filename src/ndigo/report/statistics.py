@@ -88,10 +88,14 @@ def resamples(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def mean_of(per_unit: np.ndarray, sample: Any = None) -> Resampled:
     """The mean over units; quantities of different samples are resampled apart."""
-    per_unit = np.asarray(per_unit, float)
+    return _mean_of(tuple(np.asarray(per_unit, float).tolist()), sample)
+
+
+@lru_cache(maxsize=64)  # claims compare one mean with many; a law of ten seeds has 0.7 MB
+def _mean_of(per_unit: tuple[float, ...], sample: Any) -> Resampled:
     shares, chances = resamples(len(per_unit))
-    value = float(per_unit.mean())
-    return Resampled(value, shares @ per_unit, chances, {sample: per_unit - value})
+    value = float(np.mean(per_unit))
+    return Resampled(value, shares @ per_unit, chances, {sample: np.subtract(per_unit, value)})
 
 
 def least(*quantities: Resampled) -> Resampled:
@@ -184,7 +188,12 @@ def bootstrap_of(
 
 def estimates(values: np.ndarray) -> list[Estimate]:
     """One estimate for each column of [units, N]."""
-    return [Estimate(*map(float, column)) for column in zip(*bootstrap(values), strict=True)]
+    return [_estimate(tuple(column)) for column in np.asarray(values, float).T.tolist()]
+
+
+@lru_cache(maxsize=4096)  # tables, claims and pages ask for the same ones
+def _estimate(per_unit: tuple[float, ...]) -> Estimate:
+    return Estimate(*map(float, bootstrap(np.array(per_unit))))
 
 
 def _quantiles(quantity: Resampled, levels: np.ndarray) -> list[float]:
