@@ -64,9 +64,13 @@ def draw(rows: Sequence[Kept], path: Path) -> None:
 
     worlds = list(dict.fromkeys(world_of(kept) for kept in rows))
     most = max(sum(world_of(kept) == world for kept in rows) for world in worlds)
-    size = 3.2 * len(worlds), 1.0 + 0.3 * most
-    figure, axes = plt.subplots(1, len(worlds), squeeze=False, figsize=size, layout="constrained")
-    for axis, world in zip(axes[0], worlds, strict=True):
+    across = min(len(worlds), 4)
+    down = -(-len(worlds) // across)
+    size = 2.8 * across, (1.0 + 0.25 * most) * down
+    figure, axes = plt.subplots(down, across, squeeze=False, figsize=size, layout="constrained")
+    for axis in axes.flat[len(worlds) :]:
+        axis.set_visible(False)
+    for axis, world in zip(axes.flat, worlds, strict=False):
         of_world = [kept for kept in rows if world_of(kept) == world]
         counts = "events" if of_world[0]["world"].startswith("craftax::") else "coverage"
         for i, kept in enumerate(of_world):
@@ -74,9 +78,10 @@ def draw(rows: Sequence[Kept], path: Path) -> None:
             axis.plot(values, [i] * len(values), "o", color=colour, ms=4, alpha=0.6)
             axis.plot([values.mean()] * 2, [i - 0.3, i + 0.3], color=colour, lw=2)
         what = "achievements" if counts == "events" else "places"
-        axis.set(title=world, xlabel=f"{what} per episode", xlim=(0, None), ylim=(len(of_world) - 0.4, -0.6))
+        axis.set(title=world, xlabel=f"{what} per episode", ylim=(len(of_world) - 0.4, -0.6))
+        axis.set_xlim(-0.03 * axis.get_xlim()[1], 1.05 * axis.get_xlim()[1])
         axis.set_yticks(range(len(of_world)), [label_of(kept) for kept in of_world])
-    figure.savefig(path, dpi=120, bbox_inches="tight")
+    figure.savefig(path, dpi=130, bbox_inches="tight")
     plt.close(figure)
 
 
