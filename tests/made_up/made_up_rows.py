@@ -22,12 +22,12 @@ Choose = Callable[[str, str], float | None]  # metric, object -> mean over seeds
 
 
 def contents(
-    row: Row, choose: Choose = lambda metric, name: None, spread: float = 0.01, **about: Any
+    row: Row, choose: Choose = lambda metric, name: None, spread: float = 0.01, seeds: int = SEEDS, **about: Any
 ) -> dict[str, Any]:
     """Arguments of `save_row`: seeds lie evenly within `spread` (relative) around the chosen means."""
     experiment = EXPERIMENTS[row.experiment]
     names = list(experiment.world.objects)
-    around = 1 + spread * np.linspace(-1, 1, SEEDS)[:, None]
+    around = 1 + spread * np.linspace(-1, 1, seeds)[:, None]
 
     def chosen(metric: str, default: float) -> list[list[float]]:
         means = [default if (mean := choose(metric, name)) is None else mean for name in names]
@@ -36,7 +36,7 @@ def contents(
     evaluation = {metric: chosen(metric, default) for metric, default in NOTHING.items()}
     channels = ["walls", *names]
     paid = [choose("reward", name) or 0.0 for name in channels]
-    learning = {"reward": [sum(paid)] * SEEDS, "reward_c": [paid] * SEEDS}
+    learning = {"reward": [sum(paid)] * seeds, "reward_c": [paid] * seeds}
     known = np.repeat(np.array(chosen("tracking", 4.0))[:, :, None], NUM_AGES, axis=2)
     steps = recipe(row).learner_steps
     lines = [
@@ -72,7 +72,9 @@ def make_up(root: Path, row: Row, choose: Choose = lambda metric, name: None, **
     return save_row(root / row.name, **contents(row, choose, **more))
 
 
-def numbers_of(row: Row, choose: Choose = lambda metric, name: None, spread: float = 0.01) -> MeasuredRow:
+def numbers_of(
+    row: Row, choose: Choose = lambda metric, name: None, spread: float = 0.01, seeds: int = SEEDS
+) -> MeasuredRow:
     """The same without files."""
-    made = contents(row, choose, spread)
+    made = contents(row, choose, spread, seeds)
     return measured(row, RowFolder(Path(), made["settings"], made["result"], made["lines"]))
