@@ -32,10 +32,10 @@ def train(world="MiniGrid-MultiRoom-N2-S4-v0", reward="ndigo-4", weight=0.01, st
         for t in range(T):
             obs[t], dones[t], actions[t] = next_obs, next_done, act(next_obs)[0].sample()
             next_obs, task[t], is_terminal[t], truncated, infos = envs.step(actions[t])
-            next_done, finals[t] = is_terminal[t] | truncated, next_obs
-            for n in np.flatnonzero(next_done):
-                finals[t, n] = infos["final_obs"][n]
-        nats = bonus.pay_rollout(actions, obs, last=next_obs, is_first=dones, last_is_first=next_done, finals=finals)
+            next_done = is_terminal[t] | truncated
+            finals[t] = [infos["final_obs"][n] if is_end else next_obs[n] for n, is_end in enumerate(next_done)]
+        then = {"next_observations": next_obs, "next_is_first": next_done}
+        nats = bonus.pay_rollout(actions, obs, is_first=dones, finals=finals, **then)
         bonus.learn()  # after the pay: nobody is paid by a model that has seen what it is paid for
         rewards, ends = torch.tensor(task + weight * nats), torch.tensor(np.vstack([dones[1:], next_done[None]]))
         with torch.no_grad():

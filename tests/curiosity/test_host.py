@@ -73,9 +73,9 @@ def test_rollouts_as_cleanrl_keeps_them_are_paid_as_step_by_step(rolled):
             in_rollouts.pay_rollout(
                 rolled.a_t[begin + 1 : then + 1],
                 rolled.o_tp1[now],
-                last=rolled.o_tp1[then],
+                next_observations=rolled.o_tp1[then],
                 is_first=rolled.is_first[now].astype(np.float32),
-                last_is_first=rolled.is_first[then],
+                next_is_first=rolled.is_first[then],
             )
         )
     np.testing.assert_allclose(np.concatenate(paid), expected[1:], atol=1e-6)
@@ -83,9 +83,13 @@ def test_rollouts_as_cleanrl_keeps_them_are_paid_as_step_by_step(rolled):
     assert in_rollouts.num_pending == 2 * T
     np.testing.assert_allclose(in_rollouts.believe(), step_by_step.believe(), atol=1e-6)
     skipped = rolled.o_tp1[:T], rolled.is_first[:T]
-    with pytest.raises(NdigoError, match="not the frames that the rollout before ended with"):
+    with pytest.raises(NdigoError, match="not the next_observations of the rollout before"):
         in_rollouts.pay_rollout(
-            rolled.a_t[:T], skipped[0], last=skipped[0][0], is_first=skipped[1], last_is_first=skipped[1][0]
+            rolled.a_t[:T],
+            skipped[0],
+            next_observations=skipped[0][0],
+            is_first=skipped[1],
+            next_is_first=skipped[1][0],
         )
 
 
@@ -269,7 +273,7 @@ def test_of_more_steps_than_the_replay_holds_it_has_the_newest(rolled, has_last)
     bonus.reset(rolled.o_tp1[0])
     seen = [rolled.o_tp1[t % (3 * T)] for t in range(L + 5)]
     for o in seen[1:]:
-        bonus.pay(go, o, nobody, last=0 * o if has_last else None)
+        bonus.pay(go, o, nobody, finals=0 * o if has_last else None)
     assert bonus.num_pending == L + 4
     numbers = bonus.learn()
     assert numbers is not None
@@ -330,8 +334,8 @@ def test_a_last_frame_is_kept_only_where_the_world_gave_one(rolled):
     everyone, nobody = np.ones(N, bool), np.zeros(N, bool)
     bonus.reset(o[0])
     bonus.pay(go, o[1], everyone)
-    bonus.pay(go, o[2], nobody, last=o[3])
-    bonus.pay(go, o[4], everyone, last=o[5])
+    bonus.pay(go, o[2], nobody, finals=o[3])
+    bonus.pay(go, o[4], everyone, finals=o[5])
     bonus.learn()
     held = jax.device_get(bonus.state.streams)
     np.testing.assert_array_equal(held.num_frames, [5] * N)
@@ -349,7 +353,8 @@ def test_a_model_that_has_diverged_is_named_instead_of_paying_what_is_no_number(
     message = r"paid nan after 2 steps: it has diverged; load a save .* below 0\.004"
     with pytest.raises(NdigoError, match=message):
         walk(bonus, rolled, range(2, 3))
-    rollout = {"last": rolled.o_tp1[T], "is_first": rolled.is_first[1:T], "last_is_first": rolled.is_first[T]}
+    then = {"next_observations": rolled.o_tp1[T], "next_is_first": rolled.is_first[T]}
+    rollout = {"is_first": rolled.is_first[1:T], **then}
     with pytest.raises(NdigoError, match=message):
         bonus.pay_rollout(rolled.a_t[2 : T + 1], rolled.o_tp1[1:T], **rollout)
     assert (bonus.clock, bonus.num_pending, bonus._seen) == (2, 2, seen)
@@ -377,7 +382,7 @@ def test_what_cannot_be_made_is_one_line():
         made(reward=3)
     nothing = np.zeros((0, N), int), np.zeros((0, N, 1, 1, 5), np.uint8)
     with pytest.raises(NdigoError, match="actions has no steps, expected a rollout of at least 1"):
-        made().pay_rollout(*nothing, last=None, is_first=None, last_is_first=None)
+        made().pay_rollout(*nothing, next_observations=None, is_first=None, next_is_first=None)
     with pytest.raises(NdigoError, match="reward task pays the world's own task"):
         made(reward="task")
     with pytest.raises(NdigoError, match="pay before the first frames"):

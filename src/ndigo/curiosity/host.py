@@ -2,7 +2,8 @@
 
     bonus = ndigo.Curiosity("ndigo-4", frame, num_actions, num_envs)
     r, nats = bonus.pay(actions, observations, is_first)                    # one step, [N] and [N, C]
-    r = bonus.pay_rollout(actions, observations, last=next_observations, is_first=dones, last_is_first=next_done)
+    r = bonus.pay_rollout(                                                  # a rollout as CleanRL keeps it, [T, N]
+        actions, observations, next_observations=next_obs, is_first=dones, next_is_first=next_done)
     numbers = bonus.learn()                                                 # from all that was paid since the last time
 
 Everything is checked before anything changes: after an error the object is as it was.
@@ -89,18 +90,18 @@ class Curiosity:
         carry, scales, *_ = self._paid(self._programs.pay, self.carry, self._scaling, first)
         self._keep(carry, scales, _in_time(first))
 
-    def pay(self, actions: Any, observations: Any, is_first: Any = None, last: Any = None) -> tuple[Any, Any]:
+    def pay(self, actions: Any, observations: Any, is_first: Any = None, finals: Any = None) -> tuple[Any, Any]:
         """r [N] and its nats by channel [N, C] for the actions that led to these frames.
 
         Where `is_first` is True the frame begins an episode. In worlds that reset within a step (Gymnasium's SAME_STEP,
-        Stable-Baselines3) it is this step's dones; `last` holds, there, the frame that ended the episode before, and
+        Stable-Baselines3) it is this step's dones; there `finals` hold the frame that ended the episode before, and
         the action is paid for that. Where the step after the end resets (NEXT_STEP, Gymnasium's default), it is the
-        dones of the step before, without `last`, and that step is paid 0.
+        dones of the step before, without `finals`, and that step is paid 0.
         """
         lead = (self.num_envs,)
         a_t, o = self._actions(actions, lead), self._frames("observations", observations, lead)
         first = np.zeros(lead, bool) if is_first is None else self._flags("is_first", is_first, lead)
-        o_last = None if last is None else self._frames("last", last, lead)
+        o_last = None if finals is None else self._frames("finals", finals, lead)
         if self._seen is None and not first.all():
             raise NdigoError("pay before the first frames: reset(observations) first, or is_first all True")
         step = (a_t, o, first, o_last)
@@ -109,22 +110,29 @@ class Curiosity:
         return r, r_c
 
     def pay_rollout(
-        self, actions: Any, observations: Any, *, last: Any, is_first: Any, last_is_first: Any, finals: Any = None
+        self,
+        actions: Any,
+        observations: Any,
+        *,
+        next_observations: Any,
+        is_first: Any,
+        next_is_first: Any,
+        finals: Any = None,
     ) -> np.ndarray:
         """r [T, N] of a rollout as CleanRL keeps it: `observations[t]` is what `actions[t]` was chosen for.
 
-        `last` are the frames after the last action. is_first[t] says whether observations[t] begins an episode.
-        Rollouts follow each other: each begins with the frames that the one before ended with. Where actions[t] ended
-        an episode and the world reset within the step, finals[t] holds the frame that ended it; without `finals` such
-        an action is paid 0.
+        is_first[t] says whether observations[t] begins an episode, `next_is_first` whether `next_observations`, the
+        frames after the last action, do. Rollouts follow each other: each begins with those of the one before. Where
+        actions[t] ended an episode and the world reset within the step, finals[t] holds the frame that ended it;
+        without `finals` such an action is paid 0.
         """
         a_t = self._actions(actions, (*np.shape(_as_numpy(actions))[:1], self.num_envs))
         if (T := len(a_t)) == 0:
             raise NdigoError("actions has no steps, expected a rollout of at least 1")
         o_t = self._frames("observations", observations, (T, self.num_envs))
-        o_T = self._frames("last", last, (self.num_envs,))
+        o_T = self._frames("next_observations", next_observations, (self.num_envs,))
         first_t = self._flags("is_first", is_first, (T, self.num_envs))
-        first_T = self._flags("last_is_first", last_is_first, (self.num_envs,))
+        first_T = self._flags("next_is_first", next_is_first, (self.num_envs,))
         o_last = None if finals is None else self._frames("finals", finals, (T, self.num_envs))
         begin = jax.tree.map(lambda x: x[0], o_t)
         carry, scales, begun = self.carry, self._scaling, []
@@ -133,7 +141,7 @@ class Curiosity:
             carry, scales, *_ = self._paid(self._programs.pay, carry, scales, first)
             begun = [_in_time(first)]
         elif not all(map(np.array_equal, jax.tree.leaves(begin), jax.tree.leaves(self._seen))):
-            raise NdigoError("observations[0] are not the frames that the rollout before ended with (its last)")
+            raise NdigoError("observations[0] are not the next_observations of the rollout before")
         o_tp1 = jax.tree.map(lambda x, end: np.concatenate([x[1:], end[None]]), o_t, o_T)
         steps = (a_t, o_tp1, np.concatenate([first_t[1:], first_T[None]]), o_last)
         carry, scales, r = self._paid(self._programs.pay_rollout, carry, scales, steps)

@@ -79,19 +79,19 @@ class Paymaster:
     def reset(self, observations: Any) -> None:
         self.curiosity.reset(self.see(observations))
 
-    def pay(self, actions: Any, observations: Any, task: Any, is_first: np.ndarray, last: Any = None) -> Rewards:
+    def pay(self, actions: Any, observations: Any, task: Any, is_first: np.ndarray, finals: Any = None) -> Rewards:
         """Learns after the pay, when it is time: nobody is paid by a model that has seen what it is paid for."""
         task = np.asarray(task, np.float32)
         if not np.isfinite(task).all():
             n = int((~np.isfinite(task)).argmax())
             raise NdigoError(f"environment {n} returned the reward {task[n]}, expected a finite number")
-        intrinsic, nats = self.curiosity.pay(actions, self.see(observations), is_first, last)
+        intrinsic, nats = self.curiosity.pay(actions, self.see(observations), is_first, finals)
         if self.curiosity.num_pending >= self.learn_every:
             self.curiosity.learn()
         by_channel = dict(zip(self.curiosity.channels, nats.T, strict=True))
         return Rewards(self.task_weight * task + self.weight * intrinsic, task, intrinsic, by_channel)
 
-    def last_frames(self, observations: Any, endings: Mapping[int, Any]) -> Any:
+    def finals(self, observations: Any, endings: Mapping[int, Any]) -> Any:
         """The frames, with those that ended an episode in place of the new first ones of these environments."""
         seen = jax.tree.map(np.array, self.see(observations))
         for n, ending in endings.items():
