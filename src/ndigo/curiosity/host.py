@@ -73,6 +73,7 @@ class Curiosity:
         self.numbers: Numbers | None = None  # of the last `learn` that learned
         self._scaling = scaling.start(num_envs)
         self._pending: list[Steps] = []
+        self._num_kept = 0  # steps and resets in them
         self._seen: Any = None  # the newest frames
 
     @property
@@ -81,7 +82,7 @@ class Curiosity:
 
     @property
     def num_pending(self) -> int:
-        """Steps that were paid and not learned from; the frames of a reset are none."""
+        """Steps that were paid and not learned from, of very many the newest; the frames of a reset are none."""
         return sum(int((a_t[:, 0] != NO_ACTION).sum()) for a_t, *_ in self._pending)
 
     def reset(self, observations: Any) -> None:
@@ -157,11 +158,10 @@ class Curiosity:
         if self.num_pending == 0:
             return None
         next_key, key = jax.random.split(self._key)
-        *before, last = _rollouts(self._pending, self.num_pending, self.state.streams.is_first.shape[1])
-        for steps in before:
-            self.state, _ = self._programs.learn(key, self.state, steps, 0)
+        *before, last = _rollouts(self._pending, self.num_pending, self._num_held)
+        self._store(before)
         self.state, numbers = self._programs.learn(key, self.state, last, None)
-        self._key, self._pending = next_key, []
+        self._key, self._pending, self._num_kept = next_key, [], 0
         numbers = jax.device_get(numbers)
         if numbers.updates == 0:
             return None
@@ -181,6 +181,7 @@ class Curiosity:
         found = saving.load(Path(path), self._settings(), self._tree(), self.frame)
         self.clock, tree, self._pending, self._seen = found
         self.state, self.carry, self._scaling, self._key = tree
+        self._num_kept = sum(len(a_t) for a_t, *_ in self._pending)
 
     def _tree(self) -> Any:
         return self.state, self.carry, self._scaling, self._key
@@ -207,8 +208,33 @@ class Curiosity:
         """What was paid, for the next steps and the next `learn`."""
         self.carry, self._scaling = carry, scales
         self._pending += rollouts
-        self.clock += sum(len(a_t) for a_t, *_ in rollouts)
+        num = sum(len(a_t) for a_t, *_ in rollouts)
+        self.clock, self._num_kept = self.clock + num, self._num_kept + num
         self._seen = jax.tree.map(lambda x: x[-1], rollouts[-1][1])
+        if self._num_kept > 2 * self._num_held:  # twice: so only one step in many waits for it
+            self._drop_oldest()
+
+    @property
+    def _num_held(self) -> int:
+        """Frames of each stream that the replay holds."""
+        return self.state.streams.is_first.shape[1]
+
+    def _drop_oldest(self) -> None:
+        """Keeps only steps that can still be learned from: those before would be overwritten in the replay by them.
+
+        It is handed the old ones now. Only `learn` changes the weights, so beliefs and windows become what they would
+        have been then.
+        """
+        sizes = np.array([len(a_t) for a_t, *_ in self._pending])
+        is_old = sizes[::-1].cumsum()[::-1] - sizes >= self._num_held  # what came after fills the replay
+        num_old, self._num_kept = int(is_old.sum()), int(sizes[~is_old].sum())
+        old, self._pending = self._pending[:num_old], self._pending[num_old:]
+        self._store(_rollouts(old, self._num_held, self._num_held))
+
+    def _store(self, rollouts: list[Steps]) -> None:
+        """Into the replay, without an update: so the key is not read."""
+        for steps in rollouts:
+            self.state, _ = self._programs.learn(self._key, self.state, steps, 0)
 
     def _frames(self, name: str, observations: Any, lead: tuple[int, ...]) -> Any:
         """Frames of the right shape, type and values, in memory of our own."""
