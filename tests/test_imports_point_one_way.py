@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bench": TRAINED,
     "paper": TRAINED | {"interop", "report"},
     "interop": BASE | {"worlds", "paper"},
-    "curiosity": BASE | {"model", "rewards", "training", "storage"},
+    "curiosity": BASE | {"model", "rewards", "training", "storage", "gate"},  # which tries a reward of your own
     "viewer": LOOKED_AT | {"terminal", "report", "watching"},
     "gate": TRAINED,
     "notebook": LOOKED_AT | {"report", "watching", "viewer"},

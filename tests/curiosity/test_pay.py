@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, cast
 
 import jax
@@ -11,6 +12,7 @@ import pytest
 from small_frames import bits_of
 from stream_of_episodes import end_to_end, paid_by_windows, play
 
+import ndigo
 from ndigo.config import preset
 from ndigo.curiosity import PureCuriosity, make_curiosity, paying
 from ndigo.errors import NdigoError
@@ -217,3 +219,27 @@ def test_other_arguments_of_another_kind_are_named():
         make_curiosity("pe", curiosity.frame, 2, cast(Any, "cpu"))
     with pytest.raises(NdigoError, match="reward is a int, expected a name"):
         make_curiosity(cast(Any, 3), curiosity.frame, 2)
+
+
+def pay_two_ahead(params, memory, model, seen):
+    """r_t = L_{t+1|t-1}, and L_{1|0} for the window's first step; wrong where another episode begins within it."""
+    one, two = ahead(table(seen), 1), ahead(table(seen), 2)
+    return paid(jnp.concatenate([one[:1], two[:-1]]))
+
+
+def test_a_reward_of_your_own_whose_reads_are_not_what_it_pays_is_refused():
+    """A stream would be paid by one, and its windows by the other; right ones are made inside `jit` too."""
+    frame, config, says = bits(["lamp"], 4), preset("cpu", **SMALL), "reward mine: reads sum to .* at step {} where pay"
+    for name in ("pg", "ndigo-1"):
+        ours = make_reward(name)
+        right = dataclasses.replace(ours, name="mine", pay=lambda *args, ours=ours: ours.pay(*args))
+        opposite = dataclasses.replace(right, reads=[(k, -w) for k, w in right.reads])
+        with pytest.raises(NdigoError, match=says.format(r"\d")):
+            make_curiosity(opposite, frame, 3, config)
+        jax.jit(lambda x, right=right: (make_curiosity(right, frame, 3, config), x)[1])(0)
+    forgets = IntrinsicReward("mine", pay_two_ahead, num_ahead=2, reads=((2, 1.0),))
+    with pytest.raises(NdigoError, match=says.format(2)):  # the first of another episode
+        ndigo.Curiosity(forgets, frame, 3, 2, config=config)
+    wrong = dataclasses.replace(forgets, pay=lambda *_: paid(jnp.zeros((1, 1, 1))))
+    with pytest.raises(NdigoError, match=r"reward mine: pay's r_t returned float32\[1,1\], expected floating\[4,2\]"):
+        make_curiosity(wrong, frame, 3, config)

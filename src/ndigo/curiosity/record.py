@@ -33,6 +33,7 @@ from ndigo.curiosity.learning import Numbers, State
 from ndigo.curiosity.paying import Params, Pay, Step
 from ndigo.errors import NdigoError
 from ndigo.frames import Frame, check_shape, empty
+from ndigo.gate import check_reads
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.training.curious import init_model
@@ -89,6 +90,8 @@ def make_curiosity(
     reward = make_reward(reward) if isinstance(reward, str) else reward
     check_arguments(reward, frame, num_actions, config)
     config = DEFAULT if config is None else config
+    if reward.reads and not getattr(reward.pay, "__module__", "").startswith("ndigo."):  # ours are tried in the tests
+        check_reads(reward, frame, num_actions, config)
     init_params, checked = make_weights(reward, frame, num_actions, config)
     start, pay, pay_rollout = make_pay(reward, frame, config, init_params, checked)
     init, learn = make_learn(reward, frame, num_actions, config, init_params, checked)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ndigo.config import Config
 from ndigo.from_module import is_module
 from ndigo.gate.host import check_host, check_processes
-from ndigo.gate.reward import check_reward, refuse_short_windows
+from ndigo.gate.reward import check_reads, check_reward, refuse_short_windows
 from ndigo.gate.streams import refuse_missing_task
 from ndigo.gate.world import check_world
 from ndigo.rewards import IntrinsicReward
@@ -33,4 +33,4 @@ def is_own(name: str) -> bool:
     return is_module(name) or name.startswith("<")
 
 
-__all__ = ["check_processes", "check_records", "check_reward", "check_world", "is_own"]
+__all__ = ["check_processes", "check_reads", "check_records", "check_reward", "check_world", "is_own"]

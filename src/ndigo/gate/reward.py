@@ -18,9 +18,11 @@ from jaxtyping import Array
 from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.errors import NdigoError, running
+from ndigo.frames import Frame
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, text_of
 from ndigo.gate.world import EPISODES, MOST_STEPS, MOST_TRIED, Sample, sample
 from ndigo.rewards import IntrinsicReward, pay_stored, table
+from ndigo.training.curious import init_model
 from ndigo.training.learner import make_learner
 from ndigo.types import Paid, Seen, Window
 from ndigo.worlds import World
@@ -68,6 +70,41 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
     _check_values(whose, paid)
     if tried is not None:
         _check_reads(whose, *tried)
+
+
+def check_reads(reward: IntrinsicReward, frame: Frame, num_actions: int, config: Config) -> None:
+    """An error where the reward's `reads` are not what it pays, tried without a world: on made-up frames and actions.
+
+    One of the streams has an episode that ends amid the window.
+    """
+    whose, T, rng = f"reward {reward.name}:", reward.num_ahead + 2, np.random.default_rng(0)
+    like = jax.eval_shape(lambda key: init_model(key, config, reward, frame, num_actions), jax.random.key(0))
+    is_first = np.zeros((T + 1, EPISODES), bool)
+    is_first[0], is_first[2, 0] = True, True
+    a_tm1 = np.where(is_first, 0, rng.integers(num_actions, size=is_first.shape, dtype=np.int32))
+    o_t = jax.tree.map(lambda x: rng.integers(2, size=(*is_first.shape, *x.shape)).astype(x.dtype), frame.spec)
+
+    def play(key: Any, model: Any, o_t: Any, a_tm1: Array, is_first: Array) -> tuple[Paid, Array]:
+        window = Window(
+            o_t=o_t,
+            a_tm1=a_tm1,
+            a_t=a_tm1[1:],
+            mu_t=jnp.full((T, EPISODES), 1 / num_actions),
+            belief=jnp.zeros((EPISODES, model.core.size)),
+            agent_state=jnp.zeros((EPISODES, 0)),
+            start=jnp.zeros(EPISODES, jnp.int32),
+            cells=jnp.zeros((T + 1, EPISODES, 0), jnp.int32),
+            is_first=is_first,
+        )
+        own, memory, seen = reward.init(key, model), reward.remember(model), model.look(window, reward.num_ahead)
+        _check_types(whose, reward.pay(own, memory, model, seen), T, len(frame.channels))
+        return _both_ways(whose, reward, own, memory, model, seen)
+
+    model = jax.tree.map(_small, like)
+    # A curiosity may be made inside somebody's `jit`.
+    with running(f"{whose} init, remember or pay"), jax.ensure_compile_time_eval():
+        tried = jax.device_get(once(play)(jax.random.key(0), model, o_t, a_tm1, is_first))
+    _check_reads(whose, *tried)
 
 
 def refuse_short_windows(config: Config, world: World, reward: IntrinsicReward) -> None:
