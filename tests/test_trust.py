@@ -21,9 +21,9 @@ import ndigo
 from ndigo.cli import main
 from ndigo.errors import NdigoError
 from ndigo.from_module import without_working_folder
+from ndigo.interop.finding import find_world
 from ndigo.interop.suites import SUITES
 from ndigo.naming import as_world
-from ndigo.paper.experiments import find_world
 from ndigo.scale import local
 from ndigo.scale.sweep import SweepRow
 from ndigo.storage.agents import load_agent, save_agent

@@ -15,7 +15,8 @@ from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.from_module import check_trust
 from ndigo.gate import check_records
-from ndigo.paper.experiments import EXPERIMENTS, find_world
+from ndigo.interop.finding import find_world
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import REWARDS, IntrinsicReward, make_reward
 from ndigo.worlds import World
 

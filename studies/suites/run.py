@@ -25,7 +25,7 @@ import jax
 import ndigo
 from ndigo.api import create_run
 from ndigo.errors import NdigoError, first_line
-from ndigo.paper.experiments import find_world
+from ndigo.interop.finding import find_world
 from ndigo.storage.run_folder import write_whole
 from ndigo.worlds.noise import with_noisy_tile
 

@@ -28,10 +28,10 @@ from ndigo.api import load_trained
 from ndigo.audit.episodes import AuditedEpisode, audit_policy
 from ndigo.audit.seeking import make_seeker
 from ndigo.config import Config
+from ndigo.interop.finding import find_world
 from ndigo.oracle import seek_path
 from ndigo.oracle.exactness import steps_to
 from ndigo.oracle.filter import tables_of
-from ndigo.paper.experiments import find_world
 from ndigo.rewards import make_reward
 from ndigo.types import Window
 from ndigo.worlds import World

@@ -14,7 +14,7 @@ from person import CODES, Person
 from ndigo.api import load_trained
 from ndigo.cli import main
 from ndigo.commands.play import Game, picture
-from ndigo.paper.experiments import find_world
+from ndigo.interop.finding import find_world
 from ndigo.types import Truth
 from ndigo.watching.belief_text import belief_ansi
 

@@ -14,8 +14,8 @@ from ndigo.agent import QNetwork
 from ndigo.fast import episode
 from ndigo.fast.episode import as_bytes, best, from_bytes, joined, play
 from ndigo.frames import Frame
+from ndigo.interop.finding import find_world
 from ndigo.networks import lower
-from ndigo.paper.experiments import find_world
 from ndigo.training import acting
 
 A = 3

@@ -18,7 +18,7 @@ from ndigo.cli import main
 from ndigo.config import Config
 from ndigo.fast import compile_cache, programs
 from ndigo.fast.programs import kept, made_from
-from ndigo.paper.experiments import find_world
+from ndigo.interop.finding import find_world
 
 TREE = {"x": jnp.arange(3.0), "n": jnp.int32(2)}
 KEY = jax.random.key(0)

@@ -15,8 +15,8 @@ from craftax.craftax_classic.constants import Achievement, Action, BlockType
 from craftax.craftax_env import make_craftax_env_from_name
 
 import ndigo
+from ndigo.interop.finding import find_world
 from ndigo.interop.suites import from_craftax
-from ndigo.paper.experiments import find_world
 
 ID = "Craftax-Classic-Symbolic-v1"
 LUCK = jax.random.key(0)

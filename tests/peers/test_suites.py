@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from ndigo.cli import main
+from ndigo.interop.finding import find_world
 from ndigo.interop.suites import suite_world
 from ndigo.paper import experiments
-from ndigo.paper.experiments import find_world
 
 SMALL = {
     "preset": "cpu",

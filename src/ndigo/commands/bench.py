@@ -19,8 +19,8 @@ from ndigo.config import Config
 from ndigo.config import preset as config_of_preset
 from ndigo.errors import NdigoError
 from ndigo.gate import check_records
+from ndigo.interop.finding import find_world
 from ndigo.naming import default_preset
-from ndigo.paper.experiments import find_world
 from ndigo.report.numbers import how_many
 from ndigo.rewards import make_reward
 from ndigo.terminal.console import plain_console

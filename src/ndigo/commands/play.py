@@ -16,7 +16,7 @@ from ndigo.api import load_trained
 from ndigo.errors import NdigoError
 from ndigo.evaluation.visits import in_view
 from ndigo.gate import check_world, is_own
-from ndigo.paper.experiments import find_world
+from ndigo.interop.finding import find_world
 from ndigo.report.numbers import how_many
 from ndigo.terminal.keyboard import keys
 from ndigo.terminal.options import within

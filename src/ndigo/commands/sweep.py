@@ -96,7 +96,7 @@ def _check(rows: Sequence[SweepRow], trust: Collection[str]) -> None:
     import jax
 
     jax.config.update("jax_platforms", "cpu")
-    from ndigo.paper.experiments import find_world
+    from ndigo.interop.finding import find_world
     from ndigo.rewards import make_reward
 
     for row in rows:

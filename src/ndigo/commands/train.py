@@ -24,8 +24,8 @@ from ndigo.devices.mesh import choose_mesh
 from ndigo.devices.processes import is_first, join
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.gate import check_records
+from ndigo.interop.finding import find_world
 from ndigo.naming import as_reward, as_world, default_path, default_preset, settled
-from ndigo.paper.experiments import find_world
 from ndigo.report.numbers import how_many
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.scale.settings_file import is_run, read_settings

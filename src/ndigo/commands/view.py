@@ -18,8 +18,9 @@ import ndigo
 from ndigo.agents.agent import Agent
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.interop.finding import find_world
 from ndigo.naming import agents_in, config_of
-from ndigo.paper.experiments import EXPERIMENTS, find_world
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage import checkpoint, milestones
 from ndigo.storage.agents import load_agent

@@ -13,7 +13,8 @@ from rich.table import Table
 
 from ndigo.errors import NdigoError
 from ndigo.gate import check_world, is_own
-from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_world
+from ndigo.interop.finding import find_world
+from ndigo.paper.experiments import EXPERIMENTS, Experiment
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import within
 from ndigo.worlds import Object, World

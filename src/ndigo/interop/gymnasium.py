@@ -26,12 +26,13 @@ from gymnasium import spaces
 from gymnasium.wrappers import TimeLimit
 
 from ndigo.errors import NdigoError
+from ndigo.interop.finding import find_world
 from ndigo.interop.jax_world import JaxWorld
 from ndigo.interop.numpy_world import MOVES, NumpyWorld
 from ndigo.interop.outcome import has_outcomes
 from ndigo.interop.spaces import space_of
 from ndigo.interop.vector import WorldVectorEnv
-from ndigo.paper.experiments import find_experiment, find_world
+from ndigo.paper.experiments import find_experiment
 from ndigo.worlds import EPISODE_STEPS, WORLDS, World, make_world
 from ndigo.worlds.render import render_ansi, render_rgb
 

@@ -7,7 +7,8 @@ import jax
 import pytest
 
 from ndigo.errors import NdigoError
-from ndigo.paper.experiments import EXPERIMENTS, find_world
+from ndigo.interop.finding import find_world
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import make_reward
 
 
