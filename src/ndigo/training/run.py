@@ -41,7 +41,7 @@ from ndigo.training.learner import Numbers
 from ndigo.training.logs import Log, open_logs, scalars
 from ndigo.training.progress import TrainingProgress
 from ndigo.training.rounds import TrainState
-from ndigo.training.signals import stop_signals, wait_for
+from ndigo.training.signals import StopSignals, stop_signals, wait_for
 from ndigo.training.trainer import Trainer, make_trainer
 from ndigo.worlds import World
 
@@ -118,7 +118,6 @@ def continue_runs(
     config = runs[0][1]
     trainer = make_trainer(config, world, reward, mesh, tuple(c for _, c in runs) if len(runs) > 1 else ())
     clock = Clock(minutes)
-    saving = Saving(clock.elapsed)
 
     def warn(text: str) -> None:
         console.print(text, soft_wrap=True, markup=False, highlight=False)
@@ -135,44 +134,83 @@ def continue_runs(
         state, step, seconds_before = restore([folder for folder, _ in runs], trainer, config, warn)
         if step >= config.learner_steps:
             return [Outcome(step=step, why="finished")] * len(runs)
-        books, sinks = open_books(stack, runs, seconds_before), []
-        if is_first():
-            sinks = [open_sinks(stack, logs, book.folder, step) for book in books]
+        books = open_books(stack, runs, seconds_before)
+        sinks = [open_sinks(stack, logs, book.folder, step) for book in books]
         signals = stack.enter_context(stop_signals(progress.say))
-        why, diverged = "", Diverged(progress.say, on_diverged)
+        diverged = Diverged(progress.say, on_diverged)
+        sitting = Sitting(trainer, config, books, sinks, clock, progress, signals, diverged)
+        step, why = sitting.train(state, step)
+    return [diverged.outcomes.get(folder.path, Outcome(step=step, why=why)) for folder, _ in runs]
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """Runs that train, and all that is open meanwhile."""
+
+    trainer: Trainer
+    config: Config  # the first run's; what may vary between runs is not read here
+    books: Sequence[Book]
+    sinks: Sequence[Sequence[Log]]  # of each book
+    clock: Clock
+    progress: TrainingProgress
+    signals: StopSignals
+    diverged: Diverged
+
+    def train(self, state: TrainState, step: int) -> tuple[int, str]:
+        """Chunk after chunk, until there is a reason to stop: the last one's step, and the reason."""
+        why, saving = "", Saving(self.clock.elapsed)
         while not why:
             chunk_began = time.monotonic()
-            state, numbers = trainer.run_rounds(state, config.rounds_per_chunk, signals.listen)
+            state, numbers = self.trainer.run_rounds(state, self.config.rounds_per_chunk, self.signals.listen)
             learning_seconds = time.monotonic() - chunk_began
-            step += config.updates_per_chunk
-            is_done = "finished" if step >= config.learner_steps else "time" if clock.is_over() else ""
-            why = agree(signals.first or is_done)
+            step += self.config.updates_per_chunk
+            why = agree(self.signals.first or self.done_at(step))
             with saving.of_chunk(bool(why) or bool(of_first(saving.is_due()))) as is_saved:
-                arrays = checked(books, numbers, trainer.placed.to_save(state) if is_saved else None, step, diverged)
-            if not (live := [book for book in books if book.folder.path not in diverged.outcomes]):
+                to_save = self.trainer.placed.to_save(state) if is_saved else None
+                refuse_diverged(self.books, numbers, to_save, step, self.diverged)
+            if not self.live():
                 break
             if is_saved:  # a signal meanwhile ends the run here; else after the next chunk
-                why = why or agree(signals.first)
-            line = {
-                "step": step,
-                "world_steps": step // config.updates_per_round * trainer.steps_per_round,
-                "seconds": 0.0,  # each book's own
-                "transitions_per_second": round(
-                    config.seeds * config.updates_per_chunk * config.batch * config.window / learning_seconds
-                ),
-                "learning": means(numbers),
-            }
-            if state.crowd is not None:
-                line["acting"] = finished_episodes(on_host(state.crowd.actors.finished))
-            if why or step // config.updates_per_chunk % config.chunks_per_evaluation == 0:
-                line["evaluation"] = evaluate(trainer, state, config, step, signals.listen)
-            for book, logs_of in zip(books, sinks or [[]] * len(books), strict=True):
-                if book in live:
-                    write_chunk(book, line, arrays, clock.elapsed(), logs_of)
-            progress.show(lanes_of(live, line) | {"seconds": clock.elapsed() + seconds_before[0]}, clock.elapsed())
+                why = why or agree(self.signals.first)
+            line = self.line_of(state, numbers, step, learning_seconds)
+            if why or step // self.config.updates_per_chunk % self.config.chunks_per_evaluation == 0:
+                line["evaluation"] = evaluate(self.trainer, state, self.config, step, self.signals.listen)
+            self.write(line, to_save)
             if is_saved:
-                why = why or agree(signals.first)
-    return [diverged.outcomes.get(folder.path, Outcome(step=step, why=why)) for folder, _ in runs]
+                why = why or agree(self.signals.first)
+        return step, why
+
+    def done_at(self, step: int) -> str:
+        """Why there is no more to train in this sitting; "" where there is."""
+        return "finished" if step >= self.config.learner_steps else "time" if self.clock.is_over() else ""
+
+    def live(self) -> list[Book]:
+        """Of the runs that have not diverged."""
+        return [book for book in self.books if book.folder.path not in self.diverged.outcomes]
+
+    def line_of(self, state: TrainState, numbers: Numbers, step: int, learning_seconds: float) -> dict[str, Any]:
+        """A chunk's line of metrics, of all runs together."""
+        config = self.config
+        transitions = config.seeds * config.updates_per_chunk * config.batch * config.window
+        line = {
+            "step": step,
+            "world_steps": step // config.updates_per_round * self.trainer.steps_per_round,
+            "seconds": 0.0,  # each book's own
+            "transitions_per_second": round(transitions / learning_seconds),
+            "learning": means(numbers),
+        }
+        if state.crowd is not None:
+            line["acting"] = finished_episodes(on_host(state.crowd.actors.finished))
+        return line
+
+    def write(self, line: dict[str, Any], arrays: Saved | None) -> None:
+        """Each live run's part into its folder and its logs, and the whole onto the screen."""
+        live = self.live()
+        for book, sinks in zip(self.books, self.sinks, strict=True):
+            if book in live:
+                write_chunk(book, line, arrays, self.clock.elapsed(), sinks)
+        elapsed = self.clock.elapsed()
+        self.progress.show(lanes_of(live, line) | {"seconds": elapsed + self.books[0].seconds_before}, elapsed)
 
 
 def open_books(
@@ -188,6 +226,9 @@ def open_books(
 
 
 def open_sinks(stack: ExitStack, logs: Sequence[str], folder: RunFolder, step: int) -> list[Log]:
+    """A run's logs; the first process alone writes them."""
+    if not is_first():
+        return []
     return [stack.enter_context(log) for log in open_logs(logs, folder.path, folder.settings(), step)]
 
 
@@ -205,10 +246,10 @@ class Diverged:
         self.on_diverged(path, error)
 
 
-def checked(
+def refuse_diverged(
     books: Sequence[Book], numbers: Numbers, arrays: Saved | None, step: int, diverged: Diverged
-) -> Saved | None:
-    """What is to be saved, if anything, once all of it is finite; of several runs, one that is not is `diverged`."""
+) -> None:
+    """An error unless the numbers and what is to be saved are finite; of several runs, the bad ones are `diverged`."""
     for book in books if arrays is not None else ():
         book.writer.wait()
     errors = [divergence_of(book, numbers, arrays, step) for book in books]
@@ -220,7 +261,6 @@ def checked(
             what = f"what another process holds is not finite after learner step {step}"
             elsewhere = DivergedError(f"{what}; {checkpoint.last_good(book.folder.checkpoints)}")
             diverged.add(book.folder.path, step, error or elsewhere)
-    return arrays
 
 
 def divergence_of(book: Book, numbers: Numbers, arrays: Saved | None, step: int) -> DivergedError | None:
