@@ -139,6 +139,11 @@ class Twins:
     compiled: Callable[..., Callable[..., Any]]  # a function, its name, what it is made from -> `jit` of it
 
 
+def action_type(num_actions: int) -> str:
+    """How actions are stored in a replay and in a file, where -1 stands for none."""
+    return "int8" if num_actions <= 128 else "int32"
+
+
 def ahead(loss_tk: Float[Array, "T K ..."], k: int) -> Float[Array, "T ..."]:
     """L_{t+k|t} for every t of the window: the one way to read the table."""
     if not 1 <= k <= loss_tk.shape[1]:

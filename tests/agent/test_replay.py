@@ -17,7 +17,7 @@ from small_frames import bits_shaped
 from ndigo.agent import make_replay, window_starts
 from ndigo.errors import NdigoError
 from ndigo.frames.bits import pack, unpack
-from ndigo.types import Window
+from ndigo.types import Window, action_type
 
 T, SHAPE = 3, (3, 3, 2)
 
@@ -132,3 +132,10 @@ def test_windows_cover_an_episode_and_the_last_one_ends_with_it(num_steps, T, st
 def test_window_longer_than_an_episode_is_refused():
     with pytest.raises(NdigoError, match="window 100: longer than an episode of 20 steps"):
         window_starts(20, 100)
+
+
+@pytest.mark.parametrize("num_actions", [1, 128, 129, 40_000])
+def test_actions_are_stored_as_small_as_holds_them_all_and_none(num_actions):
+    stored = np.array([-1, num_actions - 1]).astype(action_type(num_actions))
+    assert stored.tolist() == [-1, num_actions - 1]
+    assert stored.itemsize == (1 if num_actions <= 128 else 4)

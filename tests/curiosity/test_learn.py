@@ -40,7 +40,7 @@ def test_every_window_is_consecutive_frames_of_its_stream(within_step):
     model = jax.tree.map(lambda x: rng.normal(0, 0.4, x.shape).astype(np.float32), like)
     add = jax.jit(lambda held, model, steps: streams.add(held, model, steps, world.frame.pack))
     packed = jax.eval_shape(world.frame.pack, played.o_t[0, 0])
-    held = streams.empty(packed, 16, num_envs=3, num_windows=5, T=8, small_actions=True)
+    held = streams.empty(packed, 16, num_envs=3, num_windows=5, T=8, num_actions=world.num_actions)
     for part in (slice(0, T // 2), slice(T // 2, T)):
         held = add(held, model, Step(*jax.tree.map(lambda x, part=part: x[part], rolled[:4])))
     window = jax.device_get(jax.jit(lambda key: streams.sample(key, held, 64, world.frame.unpack))(jax.random.key(0)))

@@ -3,7 +3,7 @@
 from ndigo.agent.exploration import Stretches, actor_epsilons, chance, draw_episode, draw_lengths, draw_stretches
 from ndigo.agent.policies import follow, greedy_policy, random_walker
 from ndigo.agent.q_network import QNetwork, q_loss
-from ndigo.agent.replay import Replay, Ring, action_type, make_replay, time_first, window_starts
+from ndigo.agent.replay import Replay, Ring, make_replay, time_first, window_starts
 from ndigo.agent.retrace import rescale, retrace_targets, unscale
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Replay",
     "Ring",
     "Stretches",
-    "action_type",
     "actor_epsilons",
     "chance",
     "draw_episode",

@@ -33,11 +33,6 @@ def time_first(frames: Any) -> Any:
     return jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), frames)
 
 
-def action_type(num_actions: int) -> Any:
-    """How actions are stored."""
-    return jnp.int8 if num_actions <= 127 else jnp.int32
-
-
 class Ring(eqx.Module):
     """The newest windows, each in a row of the arrays; `num_added` counts every window ever added."""
 

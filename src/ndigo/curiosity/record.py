@@ -209,7 +209,7 @@ def make_learn(
         return State(
             params=params,
             optimiser=optimiser.init((params.model, params.reward)),
-            streams=streams.empty(packed, config.belief_size, num_envs, num_windows, config.window, num_actions < 128),
+            streams=streams.empty(packed, config.belief_size, num_envs, num_windows, config.window, num_actions),
             step=jnp.int32(0),
         )
 

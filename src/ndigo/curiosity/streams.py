@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from ndigo.curiosity.paying import Step
 from ndigo.model import WorldModel
-from ndigo.types import Window
+from ndigo.types import Window, action_type
 
 
 class Streams(eqx.Module):
@@ -33,12 +33,12 @@ class Streams(eqx.Module):
     last_step: Int[Array, " N"]  # that frame's step in its episode
 
 
-def empty(packed: Any, belief_size: int, num_envs: int, num_windows: int, T: int, small_actions: bool) -> Streams:
+def empty(packed: Any, belief_size: int, num_envs: int, num_windows: int, T: int, num_actions: int) -> Streams:
     """Room for `num_windows` windows of each stream; `packed` is a frame as it is stored, for its shape and type."""
     L = num_windows * T
     return Streams(
         o=jnp.zeros((num_envs, L, *packed.shape), packed.dtype),
-        a_tm1=jnp.zeros((num_envs, L), jnp.int8 if small_actions else jnp.int32),
+        a_tm1=jnp.zeros((num_envs, L), action_type(num_actions)),
         is_first=jnp.zeros((num_envs, L), bool),
         belief=jnp.zeros((num_envs, num_windows, belief_size)),
         start=jnp.zeros((num_envs, num_windows), jnp.int32),

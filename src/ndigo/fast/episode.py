@@ -17,13 +17,13 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, UInt8
 
-from ndigo.agent import QNetwork, action_type, chance, draw_episode
+from ndigo.agent import QNetwork, chance, draw_episode
 from ndigo.evaluation.true_cells import object_cells
 from ndigo.fast.encoder import for_a_loop
 from ndigo.fast.pallas import on_gpu
 from ndigo.frames import Bits
 from ndigo.networks import MLP, Core, gru_step, project
-from ndigo.types import Episode
+from ndigo.types import Episode, action_type
 from ndigo.worlds import World
 
 STEPS_A_TURN = 4  # of the loop on a GPU: what a turn costs by itself, a kernel or two, is shared

@@ -23,6 +23,7 @@ from jaxtyping import Bool, Float16, Float32, Int, Int32, UInt8, UInt32
 from ndigo.errors import NdigoError
 from ndigo.storage.records import check_meta
 from ndigo.storage.run_folder import make_folder, write_whole
+from ndigo.types import action_type
 
 FORMAT, VERSION = "ndigo-episodes", 1
 # What zipfile and NumPy raise on bytes that are not what they were; NumPy reads a header as Python.
@@ -95,11 +96,6 @@ class Recording:
     @property
     def has_map(self) -> bool:
         return self.walls.size > 0
-
-
-def action_type(num_actions: int) -> str:
-    """Of the recorded actions of a world with so many."""
-    return "int8" if num_actions <= 128 else "int32"
 
 
 def save_episodes(path: Path, episodes: Recording) -> None:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from ndigo.agent import action_type, chance, draw_episode, time_first, window_starts
+from ndigo.agent import chance, draw_episode, time_first, window_starts
 from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.devices.parts import ALONE, Parts
@@ -27,7 +27,7 @@ from ndigo.rewards import IntrinsicReward
 from ndigo.training.streams import make_streams
 from ndigo.training.streams.collector import Collector, exploring
 from ndigo.training.streams.hosted import make_hosted
-from ndigo.types import Episode, Twins, Window
+from ndigo.types import Episode, Twins, Window, action_type
 from ndigo.worlds import World
 
 

@@ -25,8 +25,8 @@ from ndigo.evaluation.visits import in_view
 from ndigo.model import discovery_loss, inside
 from ndigo.model.world_model import shifted
 from ndigo.rewards import IntrinsicReward
-from ndigo.storage.episodes import Recording, action_type
-from ndigo.types import Window
+from ndigo.storage.episodes import Recording
+from ndigo.types import Window, action_type
 from ndigo.watching.appearance import Appearance, appearance_of, objects_of
 from ndigo.watching.drawing import drawn_frames
 from ndigo.watching.on_host import host_rollout

@@ -11,12 +11,12 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from ndigo.agent import action_type, time_first
+from ndigo.agent import time_first
 from ndigo.evaluation.true_cells import object_cells
 from ndigo.networks import Core
 from ndigo.training.streams.actor import Actor, advance, decide, draw_slots
 from ndigo.training.streams.resets import begin_where
-from ndigo.types import Window
+from ndigo.types import Window, action_type
 from ndigo.worlds import World
 
 
