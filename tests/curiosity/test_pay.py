@@ -167,6 +167,8 @@ def test_arguments_that_do_not_fit_are_named(world):
         other.pay(one.init(jax.random.key(0), 3).params, other.start(3), a, np.zeros((3, 1, 1, 2), np.uint8), first)
     with pytest.raises(NdigoError, match=r"params is a dict, expected the params of this curiosity's state"):
         curiosity.pay(cast(Any, {}), carry, a, o, first)
+    with pytest.raises(NdigoError, match=r"^reward ndigo-8 looks 9 steps ahead, and a window has 8: its model would"):
+        make_curiosity("ndigo-8", world.frame, world.num_actions, preset("cpu", window=8))
     with pytest.raises(NdigoError, match="reward ideal-pe is computed on whole episodes"):
         make_curiosity("ideal-pe", world.frame, world.num_actions)
 

@@ -35,7 +35,7 @@ from ndigo.errors import NdigoError
 from ndigo.frames import Frame, check_shape, empty
 from ndigo.gate import check_reads
 from ndigo.networks import lower
-from ndigo.rewards import IntrinsicReward, make_reward
+from ndigo.rewards import IntrinsicReward, make_reward, refuse_short
 from ndigo.training.curious import init_model
 from ndigo.training.twins import computed_by, twins
 
@@ -262,9 +262,7 @@ def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: int, con
     if not hasattr(frame, "spec"):
         raise NdigoError(f"frame is a {type(frame).__name__}, expected one of ndigo.frames, such as frames.tiles()")
     check_count("num_actions", num_actions)
-    if (window := (config or DEFAULT).window) < reward.num_ahead:
-        ahead = f"reward {reward.name} looks {reward.num_ahead} steps ahead"
-        raise NdigoError(f"{ahead}, and a window has {window}: its model would never learn to")
+    refuse_short(reward, "a window", (config or DEFAULT).window, "its model would never learn to")
 
 
 def check_config(config: Any) -> None:

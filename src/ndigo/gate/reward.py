@@ -21,7 +21,7 @@ from ndigo.errors import NdigoError, running
 from ndigo.frames import Frame
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, text_of
 from ndigo.gate.world import EPISODES, MOST_STEPS, MOST_TRIED, Sample, sample
-from ndigo.rewards import IntrinsicReward, pay_stored, table
+from ndigo.rewards import IntrinsicReward, pay_stored, refuse_short, table
 from ndigo.training.curious import init_model
 from ndigo.training.learner import make_learner
 from ndigo.types import Paid, Seen, Window
@@ -112,9 +112,7 @@ def refuse_short_windows(config: Config, world: World, reward: IntrinsicReward) 
     has_one_length = world.host is None and world.ends is None
     holders = {"a window": config.window} | ({f"an episode of {world.name}": world.num_steps} if has_one_length else {})
     for holder, steps in holders.items():
-        if steps < reward.num_ahead:
-            ahead = f"reward {reward.name} looks {reward.num_ahead} steps ahead"
-            raise NdigoError(f"{ahead}, and {holder} has {steps}: it would pay nothing")
+        refuse_short(reward, holder, steps, "it would pay nothing")
 
 
 def _small(leaf: jax.ShapeDtypeStruct) -> np.ndarray:

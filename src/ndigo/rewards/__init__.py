@@ -14,7 +14,16 @@ from ndigo.rewards.ndigo_sum import make_ndigo_sum, ndigo_sum_reward
 from ndigo.rewards.prediction_error import PREDICTION_ERROR
 from ndigo.rewards.prediction_gain import PREDICTION_GAIN
 from ndigo.rewards.random import RANDOM
-from ndigo.rewards.reward import IntrinsicReward, earned, mean_over_steps, paid, pay_stored, table, task_of
+from ndigo.rewards.reward import (
+    IntrinsicReward,
+    earned,
+    mean_over_steps,
+    paid,
+    pay_stored,
+    refuse_short,
+    table,
+    task_of,
+)
 from ndigo.rewards.task import TASK
 
 REWARDS: dict[str, IntrinsicReward] = {
@@ -70,6 +79,7 @@ __all__ = [
     "paid",
     "pay_exactly",
     "pay_stored",
+    "refuse_short",
     "table",
     "task_of",
 ]

@@ -134,6 +134,13 @@ def _sorted_reads(reward: IntrinsicReward, name: str) -> tuple[tuple[int, float]
     return tuple(pairs)
 
 
+def refuse_short(reward: IntrinsicReward, holder: str, num_steps: int, so: str) -> None:
+    """An error where a window or an episode (`holder`) is shorter than the reward looks ahead."""
+    if num_steps < reward.num_ahead:
+        ahead = f"reward {reward.name} looks {reward.num_ahead} steps ahead"
+        raise NdigoError(f"{ahead}, and {holder} has {num_steps}: {so}")
+
+
 def earned(config: Config, paid: Paid, window: Window) -> tuple[Float[Array, "T *B"], Bool[Array, "T *B"]]:
     """What the agent learns to earn, the weighted sum of curiosity's and the task's reward; and where it is known."""
     if (config.curiosity_weight, config.task_weight) == (1, 0):
