@@ -21,6 +21,7 @@ import pytest
 from jaxtyping import Array
 from stream_worlds import counting
 
+from ndigo import frames
 from ndigo.errors import NdigoError
 from ndigo.gate.shapes import once
 from ndigo.interop.suites import SUITES, from_gymnax, from_navix, from_xminigrid, suite_world
@@ -251,6 +252,33 @@ def test_fractions_are_bits_only_where_a_reset_shows_0_and_1():
     np.testing.assert_array_equal(world.observe(world.reset(key)), WORLD.observe(WORLD.reset(key)))
     with pytest.raises(NdigoError, match="may lie between the bits 0 and 1: hand over a frame"):
         frame_of("unseen", space)
+
+
+def test_numbers_outside_of_the_bounds_that_a_space_declares_are_refused():
+    """They would be in the outer bins. Not so where one reads them, or gives them a frame."""
+
+    class Numbers(SameStep):
+        high = LONGEST - 1.0  # which the last frame of an episode of all steps is beyond
+
+        def observation_space(self, params: Any) -> Any:
+            return SimpleNamespace(low=np.array([0.0, -np.inf]), high=np.array([self.high, np.inf]), shape=(2,))
+
+        def reset_env(self, key: Array, params: Any) -> tuple[Array, Any]:
+            return jnp.array([0.0, 1e9]), WORLD.reset(key)
+
+        def step_env(self, key: Array, state: Any, a: Array, params: Any) -> tuple[Any, ...]:
+            _, state, *rest = super().step_env(key, state, a, params)
+            return jnp.array([state.t, 1e9], float), state, *rest
+
+    says = r"^world same step: entry 0 of an observation is 5, but its space lies between 0 and 4: correct"
+    with pytest.raises(NdigoError, match=says):
+        from_gymnax(Numbers())
+    fine = Numbers()
+    fine.high = LONGEST
+    assert from_gymnax(fine).frame.spec.shape == (2,)
+    of_ones_own: list[Any] = [{"frame": frames.vector(2, low=0, high=4)}, {"read": lambda o: jnp.minimum(o, 4)}]
+    for own in of_ones_own:
+        assert from_gymnax(Numbers(), **own).frame.spec.shape == (2,)
 
 
 def test_numbers_without_bounds_are_read_alike_by_numpy_and_inside_a_program():

@@ -11,12 +11,17 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array
 
-from ndigo.errors import unknown_name
-from ndigo.frames import Frame
-from ndigo.interop.suites.spaces import frame_of
+from ndigo.errors import running, unknown_name
+from ndigo.frames import Frame, Vector
+from ndigo.interop.suites.spaces import frame_of, refuse_outside
 from ndigo.interop.suites.stepped import require_discrete, world_of_steps
 from ndigo.worlds import World
+
+TRIED, TRIED_STEPS = 16, 200  # random walkers and their steps, before a world is made
 
 
 def from_gymnax(
@@ -31,6 +36,7 @@ def from_gymnax(
     """The world of a gymnax environment; `read` turns its observations into `frame`'s, `place` reads its states."""
     name, params = str(name or env.name), env.default_params if params is None else params
     num_actions = require_discrete(name, env.action_space(params))
+    is_read_as_declared = frame is None and read is None
     if frame is None:
         as_read = read or jnp.asarray
         show = lambda: as_read(env.reset_env(jax.random.key(0), params)[0])  # noqa: E731
@@ -45,7 +51,7 @@ def from_gymnax(
         observation, state, reward, terminated, _ = env.step_env(key, state, a_t, params)
         return state, observation, reward, terminated | env.is_truncated(state, params), terminated
 
-    return world_of_steps(
+    world = world_of_steps(
         name,
         frame=frame,
         read_late=read or jnp.asarray,
@@ -55,6 +61,26 @@ def from_gymnax(
         step=step,
         place=place,
     )
+    if isinstance(frame, Vector) and is_read_as_declared:
+        with running(f"world {name}: an episode of it"):
+            seen = np.asarray(_walked(world))
+        refuse_outside(name, env.observation_space(params), seen)
+    return world
+
+
+def _walked(world: World) -> Array:
+    """What random walkers are shown, as gymnax has it, [N, ...]."""
+
+    def body(state: Any, key: Array) -> tuple[Any, Any]:
+        key_action, key_world = jax.random.split(key)
+        a_t = jax.random.randint(key_action, (), 0, world.num_actions)
+        after = lax.cond(state.is_last, lambda: world.reset(key_world), lambda: world.step(key_world, state, a_t))
+        return after, state.kept
+
+    def walk(key: Array) -> Any:
+        return lax.scan(body, world.reset(key), jax.random.split(key, TRIED_STEPS))[1]
+
+    return jax.jit(lambda keys: lax.collapse(jax.vmap(walk)(keys), 0, 2))(jax.random.split(jax.random.key(0), TRIED))
 
 
 def by_name(gymnax: Any, id_: str) -> World:

@@ -66,23 +66,28 @@ def frame_of(name: str, space: Any, show: Callable[[], Any] | None = None) -> tu
 
 
 def within_bounds(name: str, space: Any, read: Read) -> Read:
-    """`read` for a trial: an error for a number outside of the space's finite bounds, where its bins would clip it."""
-    low, high = (np.ravel(np.broadcast_to(np.asarray(x, float), space.shape)) for x in (space.low, space.high))
-    # Of an infinite bound nothing lies outside; 0 in its place, or the slack would be infinite too.
-    slack = ROUNDING * np.max([np.where(np.isfinite(x), np.abs(x), 0) for x in (low, high)], axis=0)
+    """`read` for a trial, which refuses what lies outside of the space."""
 
     def checked(o: Any) -> Any:
-        x = np.ravel(np.asarray(o, float))
-        is_out = (x < low - slack) | (x > high + slack) if x.shape == low.shape else np.zeros(1, bool)
-        if is_out.any():
-            i = int(is_out.argmax())
-            raise NdigoError(
-                f"world {name}: entry {i} of an observation is {x[i]:.6g}, but its space lies between {low[i]:.6g} and "
-                f"{high[i]:.6g}: correct the space, or {OWN_FRAME}"
-            )
+        refuse_outside(name, space, np.asarray(o)[None])
         return read(o)
 
     return checked
+
+
+def refuse_outside(name: str, space: Any, o: np.ndarray) -> None:
+    """An error for a number of observations [N, ...] outside of the space's finite bounds: its bins would clip it."""
+    low, high = (np.ravel(np.broadcast_to(np.asarray(x, float), space.shape)) for x in (space.low, space.high))
+    # Of an infinite bound nothing lies outside; 0 in its place, or the slack would be infinite too.
+    slack = ROUNDING * np.max([np.where(np.isfinite(x), np.abs(x), 0) for x in (low, high)], axis=0)
+    x = np.asarray(o, float).reshape(len(o), -1)
+    is_out = (x < low - slack) | (x > high + slack) if x.shape[1:] == low.shape else np.zeros((1, 1), bool)
+    if is_out.any():
+        n, i = np.argwhere(is_out)[0]
+        raise NdigoError(
+            f"world {name}: entry {i} of an observation is {x[n, i]:.6g}, but its space lies between {low[i]:.6g} and "
+            f"{high[i]:.6g}: correct the space, or {OWN_FRAME}"
+        )
 
 
 def read_bits(o: Any) -> Any:
