@@ -33,7 +33,7 @@ def test_bits_show_walls_grey_and_every_other_channel_in_a_colour_of_its_own():
     expected = np.full((3, 4, 3), FLOOR)
     expected[0, 0], expected[1, 2], expected[2, 3] = WALL, OBJECTS[0], OBJECTS[1]
     np.testing.assert_array_equal(picture, expected)
-    assert painter.legend == (("walls", WALL), ("a", OBJECTS[0]), ("b", OBJECTS[1]))
+    assert painter.colours == (WALL, OBJECTS[0], OBJECTS[1])
 
 
 def test_a_frame_of_one_cell_shows_its_channels_side_by_side_and_a_chance_as_a_mixture():
@@ -68,6 +68,26 @@ def test_a_number_lights_its_bin_high_above_low(bins):
     assert columns[0][-len(lit) // 8 :].any()
     assert columns[1][: len(lit) // 8].any()
     assert [column.any(axis=1).sum() for column in columns] == [1, 1]
+
+
+def test_each_named_number_has_the_colour_of_its_channel_and_numbers_of_one_name_share_it():
+    seen = np.full(3, 0.9, np.float32)
+    named = painter_of(frames.vector(3, low=0.0, high=1.0, bins=4, names=("x", "speed", "angle")))
+    assert named.colours == OBJECTS[:3]
+    wide = named.shape[1] // 3
+    np.testing.assert_array_equal(picture_of(named, seen)[0, ::wide], OBJECTS[:3])
+    certain = np.tile([0.0, 0.0, 0.0, 1.0], (3, 1))
+    np.testing.assert_array_equal(expectation(named, certain), picture_of(named, seen))
+    together = painter_of(frames.vector(3, low=0.0, high=1.0, bins=4))
+    assert together.colours == (ORANGE,)
+    assert (picture_of(together, seen)[0] == ORANGE).all()
+
+
+def test_a_joins_channels_have_the_colours_of_its_parts():
+    bag = frames.vector(2, low=0.0, high=1.0, names=("wood", "stone"))
+    whole = frames.join(map=frames.tiles((4, 2), 2), bag=bag, near=frames.bits(["x"], 1))
+    assert [channel.name for channel in whole.channels] == ["map.layer0", "map.layer1", "bag.wood", "bag.stone", "near"]
+    assert painter_of(whole).colours == (None, None, OBJECTS[0], OBJECTS[1], OBJECTS[0])
 
 
 def test_a_gaussian_expectation_is_brightest_at_its_mean():

@@ -12,9 +12,11 @@ from custom_world import world as three_doors
 from stream_worlds import counting, read_count
 from untrained import untrained
 
+from ndigo import frames
 from ndigo.errors import NdigoError
-from ndigo.frames import bits
+from ndigo.palette import OBJECTS
 from ndigo.storage.episodes import load_episodes, save_episodes
+from ndigo.watching.appearance import appearance_of
 from ndigo.watching.drawing import drawn
 from ndigo.watching.movies import film_of
 from ndigo.watching.recording import episode_key, record
@@ -64,6 +66,12 @@ def test_the_pictures_tell_the_frames_bit_by_bit(episodes):
             assert int(last) == (0 if t == 0 else episodes.a[e, t - 1])
 
 
+def test_the_legend_names_each_channel_that_pictures_have_a_colour_for():
+    bag = frames.vector(2, low=0, high=1, names=("wood", "stone"))
+    world = dataclasses.replace(WORLD, frame=frames.join(map=frames.tiles((4, 2), 2), bag=bag))
+    assert appearance_of(untrained(world)).legend == (("bag.wood", OBJECTS[0]), ("bag.stone", OBJECTS[1]))
+
+
 def test_task_and_events_are_the_worlds(episodes):
     """The task pays step t+1 for action 1; events are "at two" and "after b"."""
     for e, length in enumerate(episodes.lengths):
@@ -77,11 +85,14 @@ def test_task_and_events_are_the_worlds(episodes):
 def test_each_of_200_actions_is_recorded_as_itself():
     """A world whose frame has the action before it in eight bits; an agent at random takes most of them."""
     many = World(
-        name="many", frame=bits([f"bit{i}" for i in range(8)], 1), actions=tuple(map(str, range(200))), num_steps=60,
+        name="many",
+        frame=frames.bits([f"bit{i}" for i in range(8)], 1),
+        actions=tuple(map(str, range(200))),
+        num_steps=60,
         reset=lambda key: jnp.int32(0),
         step=lambda key, state, a_t: jnp.asarray(a_t, jnp.int32),
         observe=lambda state: ((state >> jnp.arange(8)) & 1).astype(jnp.uint8)[None, None],
-    )  # fmt: skip
+    )
     recorded = record(untrained(many, "random"), KEYS[:1])
     assert recorded.seen is not None
     lit = (recorded.seen[0, 1:, 0].max(axis=-1) > 60).astype(int)  # a bit that is 0 is nearly black

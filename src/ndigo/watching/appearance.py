@@ -39,7 +39,7 @@ class Appearance:
     view: int  # V; 0 where a painter draws
     num_ahead: int  # steps ahead that are drawn
     num_channels: int
-    legend: tuple[tuple[str, RGB], ...]
+    legend: tuple[tuple[str, RGB], ...]  # the channels that a painter has a colour for
 
     def expected(self, model: WorldModel, b_t: Array, a_k: Array) -> Array:
         """Pictures [K, Y, X, 3] of what is expected after these actions."""
@@ -73,8 +73,13 @@ def _appearance(world: World, has_probe: bool, num_ahead: int) -> Appearance:
         view=world.shape[0] if painter is None else 0,
         num_ahead=num_ahead,
         num_channels=len(world.channels),
-        legend=() if painter is None else painter.legend,
+        legend=() if painter is None else _legend(world, painter),
     )
+
+
+def _legend(world: World, painter: Painter) -> tuple[tuple[str, RGB], ...]:
+    coloured = zip(world.channels, painter.colours or [None] * len(world.channels), strict=True)
+    return tuple((channel.name, colour) for channel, colour in coloured if colour is not None)
 
 
 def exact_filter(world: World) -> Filter | None:

@@ -2,7 +2,8 @@
 
     bits     each cell mixes the colours of its channels; a frame of few cells shows its channels side by side
     tiles    each class of a cell has a colour; an expectation is the mean colour of the classes
-    vector   a column per number and a row per bin, high above low; many numbers are a table of grey
+    vector   a column per number and a row per bin, high above low; a number with a name has a colour of its own, and
+             many numbers are a table of grey
     pixels   themselves; an expectation is the mean of the codebook's patches
     join     the parts in a row
     other    the bytes of `pack` as grey; nothing is drawn of what is expected
@@ -24,7 +25,7 @@ import numpy as np
 from jaxtyping import Array, Float, UInt8
 
 from ndigo.frames import Bits, Frame, Join, Pixels, Tiles, Vector
-from ndigo.palette import OBJECTS, ORANGE, RGB
+from ndigo.palette import OBJECTS, RGB
 from ndigo.watching.panels import mix
 
 FLOOR, EMPTY, WALL = (16, 18, 23), (34, 38, 46), (98, 101, 110)
@@ -42,7 +43,7 @@ class Painter:
     shape: tuple[int, int]  # Y, X
     seen: Callable[[Any], Picture]
     expected: Callable[[Any], Picture] | None
-    legend: tuple[tuple[str, RGB], ...] = ()  # of colours that have a name
+    colours: tuple[RGB | None, ...] = ()  # each channel's; none where a picture has none for channels
 
 
 def painter_of(frame: Frame) -> Painter:
@@ -67,18 +68,18 @@ def colour_of(i: int) -> RGB:
     return round(255 * r), round(255 * g), round(255 * b)
 
 
-def channel_colours(frame: Bits) -> list[RGB]:
+def channel_colours(frame: Bits) -> tuple[RGB, ...]:
     """A single binary channel is walls; all others take the palette's colours in order."""
     is_wall = [c.kind == "binary" for c in frame.channels]
     alone = sum(is_wall) == 1 and len(is_wall) > 1
     others = iter(range(len(is_wall)))
-    return [WALL if alone and wall else colour_of(next(others)) for wall in is_wall]
+    return tuple(WALL if alone and wall else colour_of(next(others)) for wall in is_wall)
 
 
 def _bits(frame: Bits) -> Painter:
-    colours = np.array(channel_colours(frame), np.float32)
+    each = channel_colours(frame)
+    colours = np.array(each, np.float32)
     H, W, C = frame.shape
-    legend = tuple((c.name, colour) for c, colour in zip(frame.channels, channel_colours(frame), strict=True))
     if H * W <= FEW_CELLS:
         row = np.repeat(colours, W, axis=0)  # [C * W, 3]
 
@@ -86,7 +87,7 @@ def _bits(frame: Bits) -> Painter:
             flat = jnp.swapaxes(p, -1, -2).reshape(*p.shape[:-3], H, C * W)
             return _bytes(mix(jnp.array(EMPTY, jnp.float32), row, flat.astype(jnp.float32)))
 
-        return Painter((H, C * W), beside, beside, legend)
+        return Painter((H, C * W), beside, beside, each)
 
     def over(p: Array) -> Picture:
         cells = jnp.broadcast_to(jnp.array(FLOOR, jnp.float32), (*p.shape[:-1], 3))
@@ -94,7 +95,7 @@ def _bits(frame: Bits) -> Painter:
             cells = mix(cells, colours[c], p[..., c].astype(jnp.float32) ** BELIEF_POWER)
         return _bytes(cells)
 
-    return Painter((H, W), over, over, legend)
+    return Painter((H, W), over, over, each)
 
 
 def _tiles(frame: Tiles) -> Painter:
@@ -144,16 +145,18 @@ def _vector(frame: Vector) -> Painter:
     rows = min(num_bins, MOST_ROWS)
     wide = max(1, rows // frame.size)
     group = np.arange(num_bins)[:, None] * rows // num_bins == np.arange(rows)
+    colours = tuple(map(colour_of, range(len(frame.names))))
+    across = np.repeat(np.array(colours, np.float32), wide * frame.size // len(colours), axis=0)
 
     def columns(p: Float[Array, "... N bins"]) -> Picture:
         heat = jnp.flip(jnp.swapaxes(p @ group.astype(np.float32), -1, -2), axis=-2) ** BELIEF_POWER
-        return _bytes(mix(jnp.array(FLOOR, jnp.float32), np.array(ORANGE, np.float32), jnp.repeat(heat, wide, axis=-1)))
+        return _bytes(mix(jnp.array(FLOOR, jnp.float32), across, jnp.repeat(heat, wide, axis=-1)))
 
     def seen(o_t: Array) -> Picture:
         at = jnp.minimum(jnp.floor(share(o_t) * num_bins), num_bins - 1).astype(jnp.int32)
         return columns(jax.nn.one_hot(at, num_bins))
 
-    return Painter((rows, wide * frame.size), seen, lambda chances: columns(of_bins(chances)))
+    return Painter((rows, wide * frame.size), seen, lambda chances: columns(of_bins(chances)), colours)
 
 
 def _pixels(frame: Pixels) -> Painter:
@@ -183,11 +186,11 @@ def _join(frame: Join) -> Painter:
 
     widths = [scales[name] * painter.shape[1] for name, painter in painters.items()]
     shape = (tall, sum(widths) + len(widths) - 1)
-    legend = tuple(entry for painter in painters.values() for entry in painter.legend)
+    colours = tuple(c for name, part in frame.parts for c in painters[name].colours or (None,) * len(part.channels))
     seen = lambda o_t: in_a_row({name: painter.seen(o_t[name]) for name, painter in painters.items()})  # noqa: E731
     if any(painter.expected is None for painter in painters.values()):
-        return Painter(shape, seen, None, legend)
-    return Painter(shape, seen, lambda p: in_a_row({n: painters[n].expected(p[n]) for n in painters}), legend)  # type: ignore[misc]
+        return Painter(shape, seen, None, colours)
+    return Painter(shape, seen, lambda p: in_a_row({n: painters[n].expected(p[n]) for n in painters}), colours)  # type: ignore[misc]
 
 
 def _table_shape(size: int) -> tuple[int, int]:
