@@ -51,7 +51,12 @@ class SeedEnvironments:
 
 def num_processes(num: int) -> int:
     """The largest number of cores that divides the environments."""
-    return max(n for n in range(1, (os.cpu_count() or 1) + 1) if num % n == 0)
+    return max(n for n in range(1, num_cores() + 1) if num % n == 0)
+
+
+def num_cores() -> int:
+    """Those that this process may use, where the system says so: a scheduler lends some of a machine's."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def make_player(world: World) -> Play:
