@@ -42,6 +42,11 @@ def new_actor(state: Any, size: int) -> Actor:
     )
 
 
+def new_actors(lead: tuple[int, ...], size: int) -> Actor:
+    """Such actors as `lead` has axes for, whose worlds the host has."""
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (*lead, *x.shape)), new_actor(None, size))
+
+
 def _strong(x: Any) -> Array:
     """Without the weak type that Python's numbers have: after a round none is left, and `jit` would compile twice."""
     x = jnp.asarray(x)

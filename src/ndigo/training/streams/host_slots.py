@@ -1,14 +1,21 @@
-"""Environments of the host, and slots of actors in them: what `slots.py` is for a world on the device."""
+"""Environments of the host, and slots of actors in them: what `slots.py` is for a world on the device.
+
+each slot   one program   o_t -> a_t, and o_t and what was done go into arrays that stay on the device
+            one wait      for a_t; the environments step, and meanwhile the host is free
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array
 
 from ndigo.training.streams.actor import Actor, Decision, Draws, advance, decide, draw_slots
@@ -16,7 +23,7 @@ from ndigo.training.streams.slots import Slots
 from ndigo.worlds import World
 from ndigo.worlds.host import Environments, Told
 
-Play = Callable[..., tuple[Actor, Told, Slots, Told]]
+Play = Callable[..., tuple[Actor, Told, Slots]]
 
 
 class SeedEnvironments:
@@ -46,6 +53,7 @@ class SeedEnvironments:
         self._envs = None
 
     def _of_seeds(self, told: Told) -> Told:
+        # Copies: the processes write the next frames over these.
         return jax.tree.map(lambda x: np.array(x).reshape(*self._shape, *x.shape[1:]), told)
 
 
@@ -60,24 +68,40 @@ def num_cores() -> int:
 
 
 def make_player(world: World) -> Play:
-    """play(environments, policy, epsilons [E], actors [S, E], draws [S, E, n], told, at_slot): n slots of every actor.
+    """play(environments, policy, epsilons [E], actors [S, E], draws [S, E, n], told, T, at_slot): n slots of each.
 
-    `policy()` is asked at each slot, and `at_slot(t)` called while the environments step. Returns the actors after
-    the slots, what they look at, the slots in NumPy with frames as they came, and all that was told, [S, E, n+1].
+    `policy()` is asked at each slot, and `at_slot(t, told)` called while the environments step from what was told.
+    Returns the actors after the slots, what they look at, and the slots [S, E, n], with the network's states where rows
+    of T slots begin.
     """
 
-    def decide_one(policy: Any, epsilon: Array, o_t: Any, actor: Actor, draws: Draws, t: Array) -> Decision:
-        return decide(policy, epsilon, world.num_actions, o_t, actor, jax.tree.map(lambda x: x[t], draws))
+    def decide_one(policy: Any, epsilon: Array, o_t: Any, actor: Actor, draw: Draws) -> Decision:
+        return decide(policy, epsilon, world.num_actions, o_t, actor, draw)
 
-    def advance_one(actor: Actor, did: Decision, is_last: Array, r_t: Array) -> Actor:
-        return advance(actor, did, is_last, r_t, None)
+    def advance_one(actor: Actor, did: Decision, is_last: Any) -> Actor:
+        return advance(actor, did, is_last, jnp.float32(0), None)  # its pay comes with the next frame
 
-    over_actors = jax.vmap(decide_one, in_axes=(None, 0, 0, 0, 0, None))
-    decide_all = jax.jit(jax.vmap(over_actors, in_axes=(0, None, 0, 0, 0, None)))
-    advance_all = jax.jit(jax.vmap(jax.vmap(advance_one)))
+    over_actors = jax.vmap(decide_one, in_axes=(None, 0, 0, 0, 0))
+    decide_all = jax.vmap(over_actors, in_axes=(0, None, 0, 0, 0))
+    advance_all = jax.vmap(jax.vmap(advance_one))
 
-    def look(actor: Actor) -> tuple[Array, Array, Array]:
-        return actor.a_tm1, actor.is_first, actor.time
+    def look(slots: Slots, actors: Actor, told: Told, t: Array) -> tuple[Slots, Actor]:
+        """What is seen at slot t is noted, and what was paid for the slot before; before the first stands the last."""
+        seen = {"a_tm1": actors.a_tm1, "is_first": actors.is_first, "time": actors.time}
+        slots = put(slots, t, o_t=world.frame.pack(told.o_t), is_terminal=told.is_terminal, **seen)
+        task_return = actors.task_return + told.reward
+        return put(slots, t - 1, task_t=told.reward), dataclasses.replace(actors, task_return=task_return)
+
+    def act(
+        slots: Slots, actors: Actor, told: Told, t: Array, policy: Any, epsilons: Array, draws: Draws
+    ) -> tuple[Slots, Actor, Array]:
+        slots, actors = look(slots, actors, told, t)
+        did = decide_all(policy, epsilons, told.o_t, actors, jax.tree.map(lambda x: x[:, :, t], draws))
+        a_t, mu_t = jnp.where(told.is_last, 0, did.a_t), jnp.where(told.is_last, 1.0, did.mu_t)
+        slots = put(slots, t, a_t=a_t, mu_t=mu_t)
+        return slots, advance_all(actors, did, told.is_last), did.a_t
+
+    look_last, act_all = (jax.jit(f, donate_argnums=0) for f in (look, act))
 
     def play(
         environments: SeedEnvironments,
@@ -86,43 +110,52 @@ def make_player(world: World) -> Play:
         actors: Actor,
         draws: Draws,
         told: Told,
-        at_slot: Callable[[int], None],
-    ) -> tuple[Actor, Told, Slots, Told]:
-        seen, steps, everything = [look(actors)], [], [told]
-        for t in range(draws.is_due.shape[-1]):
-            did = decide_all(policy(), epsilons, told.o_t, actors, draws, np.int32(t))
-            before, told = told, environments.step(jax.device_get(did.a_t), lambda t=t: at_slot(t))
-            r_t = np.where(before.is_last, 0, told.reward).astype(np.float32)
-            steps.append((did.a_t, did.mu_t, r_t, actors.h_tm1))
-            actors = advance_all(actors, did, before.is_last, r_t)
-            seen.append(look(actors))
-            everything.append(told)
-        whole = stacked(everything)
-        return actors, told, slots_of(whole, stacked(jax.device_get(seen)), stacked(jax.device_get(steps))), whole
+        T: int,
+        at_slot: Callable[[int, Told], None],
+    ) -> tuple[Actor, Told, Slots]:
+        *lead, num_slots = draws.is_due.shape
+        slots, states = nothing_seen(world, 0, tuple(lead), num_slots, 0), []
+        told = told._replace(reward=np.zeros(lead, np.float32))  # what was paid for it, the slots before have
+        for t in range(num_slots):
+            if t % T == 0:
+                states.append(actors.h_tm1)
+            slots, actors, a_t = act_all(slots, actors, told, np.int32(t), policy(), epsilons, draws)
+            now = environments.step(jax.device_get(a_t), lambda t=t, told=told: at_slot(t, told))
+            told = now._replace(reward=np.where(told.is_last, 0, now.reward).astype(np.float32))
+        slots, actors = look_last(slots, actors, told, np.int32(num_slots))
+        return actors, told, dataclasses.replace(slots, h_tm1=jnp.stack(states, axis=2))
 
     return play
 
 
-def slots_of(told: Told, seen: Any, steps: Any) -> Slots:
-    (a_tm1, is_first, time), (a_t, mu_t, task_t, h_tm1) = seen, steps
-    is_step = ~told.is_last[..., :-1]
+def put(slots: Slots, t: Array, **values: Any) -> Slots:
+    """The slots [S, E, n] with values [S, E] at t, in place where they are handed over."""
+
+    def into(x_t: Array, x: Array) -> Array:
+        return lax.dynamic_update_index_in_dim(x_t, jnp.asarray(x), t, axis=2)
+
+    changed = {name: jax.tree.map(into, getattr(slots, name), value) for name, value in values.items()}
+    return dataclasses.replace(slots, **changed)
+
+
+def nothing_seen(world: World, size: int, lead: tuple[int, ...], num_slots: int, num_rows: int) -> Slots:
+    """Slots with zeros in them, after the axes `lead`; the network's states are [rows, size]."""
+
+    def of(shape: tuple[int, ...], dtype: Any, more: int = 0) -> Array:
+        return jnp.zeros((*lead, num_slots + more, *shape), dtype)
+
     return Slots(
-        o_t=told.o_t,
-        a_tm1=a_tm1,
-        is_first=is_first,
-        is_terminal=told.is_terminal,  # type: ignore[arg-type]
-        cells=np.zeros((*a_tm1.shape, 0), np.int32),  # type: ignore[arg-type]
-        time=time,
-        a_t=np.where(is_step, a_t, 0),  # type: ignore[arg-type]
-        mu_t=np.where(is_step, mu_t, 1).astype(np.float32),  # type: ignore[arg-type]
-        task_t=task_t,
-        h_tm1=h_tm1,
+        o_t=jax.tree.map(lambda x: of(x.shape, x.dtype, 1), jax.eval_shape(world.frame.pack, world.frame.spec)),
+        a_tm1=of((), jnp.int32, 1),
+        is_first=of((), bool, 1),
+        is_terminal=of((), bool, 1),
+        cells=of((0,), jnp.int32, 1),
+        time=of((), jnp.int32, 1),
+        a_t=of((), jnp.int32),
+        mu_t=of((), jnp.float32),
+        task_t=of((), jnp.float32),
+        h_tm1=jnp.zeros((*lead, num_rows, size)),
     )
-
-
-def stacked(trees: list[Any]) -> Any:
-    """Trees of [S, E, ...] as one of [S, E, T, ...]."""
-    return jax.tree.map(lambda *parts: np.stack(parts, axis=2), *trees)
 
 
 def drawing(num_slots: int, num_actions: int, longest: int, epsilons: Array) -> Callable[[Array], Draws]:

@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,16 +24,14 @@ from jaxtyping import Array
 
 from ndigo.agents.agent import Params
 from ndigo.config import Config
-from ndigo.evaluation.coverage import hash_of
-from ndigo.evaluation.measure import Measured
-from ndigo.evaluation.streams import Note, measure_streams
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.signals import nothing, wait_for
-from ndigo.training.streams.actor import new_actor
+from ndigo.training.streams.actor import new_actors
 from ndigo.training.streams.collector import Collector, exploring
 from ndigo.training.streams.crowd import Crowd, windows_of_actor
-from ndigo.training.streams.host_slots import SeedEnvironments, drawing, make_player
+from ndigo.training.streams.host_episodes import make_measure
+from ndigo.training.streams.host_slots import SeedEnvironments, drawing, make_player, nothing_seen
 from ndigo.training.streams.slots import Slots, believe, cut_slots
 from ndigo.types import Twins, Window
 from ndigo.worlds import World
@@ -52,25 +48,23 @@ def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins
     joined = jax.jit(jax.vmap(lambda params: by.joined(lower(params, config.precision).agent)))
 
     def start(key: Array, params: Params) -> Crowd:
-        actors = jax.vmap(lambda _: new_actor(None, params.agent.size))(jnp.arange(E))
-        return Crowd(actors=actors, b_tm1=jnp.zeros((E, params.model.core.size)))
+        return Crowd(actors=new_actors((E,), params.agent.size), b_tm1=jnp.zeros((E, params.model.core.size)))
 
     def rows_of(params: Params, slots: Slots, b_tm1: Array) -> tuple[Window, Array]:
         """Of one seed, as one block of the replay, and the beliefs after them."""
-        slots = eqx.tree_at(lambda s: s.o_t, slots, world.frame.pack(slots.o_t))
         rows = jax.vmap(lambda slots: cut_slots(slots, T, world.num_actions))(slots)
         rows, b_tm1 = believe(world, lower(params, config.precision).model.core, rows, b_tm1)
         return jax.tree.map(lambda x: lax.collapse(x, 0, 2), rows), b_tm1
 
     def explore(key: Array, params: Params, crowd: Crowd) -> tuple[Window, Crowd]:
-        rows, b_tm1 = rows_of(params, nothing_seen(world, params, E, num_slots), crowd.b_tm1)
+        rows, b_tm1 = rows_of(params, nothing_seen(world, params.agent.size, (E,), num_slots, num_windows), crowd.b_tm1)
         return rows, Crowd(actors=crowd.actors, b_tm1=b_tm1)
 
     def in_rounds(add: Callable[[Any, Window], Any], learn: Callable[..., Any]) -> Callable[..., Any]:
         draw = drawing(num_slots, world.num_actions, longest, epsilons)
 
         def collect(policy: Any, key: Array, crowd: Crowd, told: Told, at_slot: Any) -> tuple[Crowd, Told, Slots]:
-            actors, told, slots, _ = play(explorers, policy, epsilons, crowd.actors, draw(key), told, at_slot)
+            actors, told, slots = play(explorers, policy, epsilons, crowd.actors, draw(key), told, T, at_slot)
             return Crowd(actors=actors, b_tm1=crowd.b_tm1), told, slots
 
         def store(stored: Any, params: Params, slots: Slots, crowd: Crowd) -> tuple[Any, Crowd]:
@@ -83,33 +77,11 @@ def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins
             actors = dataclasses.replace(new.actors, finished=crowd.actors.finished)
             return Crowd(actors=actors, b_tm1=new.b_tm1), explorers.begin(seed_of(key[0]))
 
+        start_all = jax.jit(jax.vmap(start))
         store_all = jax.jit(jax.vmap(store), donate_argnums=0)
         return spread_over_slots(config.updates_per_round, num_slots, begin, collect, store_all, learn, joined)
 
-    def measure_seed(params: Params, slots: Slots, told: Told) -> Measured:
-        params, packed = lower(params, config.precision), world.frame.pack(slots.o_t)
-        slots = eqx.tree_at(lambda s: s.o_t, slots, packed)
-        cut = jax.vmap(lambda slots: cut_slots(slots, world.num_steps, world.num_actions))(slots)
-        streams = jax.tree.map(lambda x: x[:, 0], cut)
-        streams = eqx.tree_at(lambda w: w.belief, streams, jnp.zeros((len(streams.start), params.model.core.size)))
-        where = told.place if told.place.shape[-1] else packed
-        notes = Note(place=jax.vmap(jax.vmap(hash_of))(where), happens=jnp.asarray(told.happens))
-        return measure_streams(world, reward, params, streams, notes)
-
-    measure_all, start_all, same = jax.jit(jax.vmap(measure_seed)), jax.jit(jax.vmap(start)), jnp.full(E, greedy)
-    draw_greedy = drawing(world.num_steps, world.num_actions, 1, same)
-
-    def measure(params: Params, key: Array) -> Measured:
-        """So many environments at a time as there are actors; same key, same episodes."""
-        policy, parts = joined(params), []
-        for block in range(-(-config.evaluation_episodes // E)):
-            key_block = jax.random.fold_in(key, block)
-            keys = jax.vmap(partial(jax.random.fold_in, key_block))(jnp.arange(config.seeds))
-            told = watched.begin(seed_of(key_block))
-            actors = start_all(keys, params).actors
-            parts.append(play(watched, lambda: policy, same, actors, draw_greedy(keys), told, lambda t: None)[2:])
-        slots, told = jax.tree.map(lambda *xs: np.concatenate(xs, axis=1)[:, : config.evaluation_episodes], *parts)
-        return measure_all(params, slots, told)
+    measure = make_measure(config, world, reward, watched, play, joined, jnp.full(E, greedy))
 
     def close() -> None:
         explorers.close()
@@ -122,26 +94,6 @@ def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins
         return dataclasses.replace(trainer, run_rounds=in_rounds(replay.add, once), measure=measure, close=close)
 
     return Collector(start, explore, measure, E * num_windows, num_slots, instead_of)
-
-
-def nothing_seen(world: World, params: Params, num_actors: int, num_slots: int) -> Slots:
-    """One seed's slots with zeros in them, frames as they come."""
-
-    def of(shape: tuple[int, ...], dtype: Any, more: int = 0) -> Array:
-        return jnp.zeros((num_actors, num_slots + more, *shape), dtype)
-
-    return Slots(
-        o_t=jax.tree.map(lambda spec: of(spec.shape, spec.dtype, 1), world.frame.spec),
-        a_tm1=of((), jnp.int32, 1),
-        is_first=of((), bool, 1),
-        is_terminal=of((), bool, 1),
-        cells=of((0,), jnp.int32, 1),
-        time=of((), jnp.int32, 1),
-        a_t=of((), jnp.int32),
-        mu_t=of((), jnp.float32),
-        task_t=of((), jnp.float32),
-        h_tm1=of((params.agent.size,), jnp.float32),
-    )
 
 
 def spread_over_slots(
@@ -172,7 +124,7 @@ def spread_over_slots(
             learner, numbers = learn(learner, rows, keys[len(found)])
             found.append(numbers)
 
-        def at_slot(t: int) -> None:
+        def at_slot(t: int, _: Told) -> None:
             listen()
             while is_learning and len(found) * num_slots < (t + 1) * num_updates:
                 update(state.rows)

@@ -32,7 +32,7 @@ class Slots(eqx.Module):
     a_t: Int[Array, " S"]
     mu_t: Float[Array, " S"]
     task_t: Float[Array, " S"]
-    h_tm1: Float[Array, "S D"]
+    h_tm1: Float[Array, "S D"]  # or of as many slots, equally far apart, as there will be rows
 
 
 def play_slots(
@@ -88,7 +88,7 @@ def cut_slots(slots: Slots, T: int, num_actions: int) -> Window:
         a_t=rows(slots.a_t).astype(small),
         mu_t=rows(slots.mu_t),
         belief=jnp.zeros((num, 0)),
-        agent_state=slots.h_tm1[::T],
+        agent_state=slots.h_tm1[:: len(slots.h_tm1) // num],
         start=slots.time[:-1:T],
         cells=rows(slots.cells, 1),
         is_first=rows(slots.is_first, 1),

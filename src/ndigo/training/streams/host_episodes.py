@@ -1,0 +1,75 @@
+"""Greedy episodes in a world that the host steps, and what is measured of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ndigo.agents.agent import Params
+from ndigo.config import Config
+from ndigo.evaluation.coverage import hash_of
+from ndigo.evaluation.measure import Measured
+from ndigo.evaluation.streams import Note, measure_streams
+from ndigo.networks import lower
+from ndigo.rewards import IntrinsicReward
+from ndigo.training.streams.actor import new_actors
+from ndigo.training.streams.host_slots import Play, SeedEnvironments, drawing
+from ndigo.training.streams.slots import Slots, cut_slots
+from ndigo.worlds import World
+from ndigo.worlds.host import Told, seed_of
+
+Measure = Callable[[Params, Array], Measured]
+
+
+def make_measure(
+    config: Config,
+    world: World,
+    reward: IntrinsicReward,
+    environments: SeedEnvironments,
+    play: Play,
+    joined: Callable[[Params], Any],
+    epsilons: Float[Array, " E"],
+) -> Measure:
+    """measure(params [S, ...], key), of all seeds: E episodes at a time; same key, same episodes."""
+    S, E, num_steps = config.seeds, len(epsilons), world.num_steps
+    draw = drawing(num_steps, world.num_actions, 1, epsilons)
+
+    def measure_seed(params: Params, slots: Slots, place: Array, happens: Array) -> Measured:
+        params = lower(params, config.precision)
+        cut = jax.vmap(lambda slots: cut_slots(slots, num_steps, world.num_actions))(slots)
+        streams = jax.tree.map(lambda x: x[:, 0], cut)
+        streams = eqx.tree_at(lambda w: w.belief, streams, jnp.zeros((len(streams.start), params.model.core.size)))
+        where = place if place.shape[-1] else slots.o_t
+        notes = Note(place=jax.vmap(jax.vmap(hash_of))(where), happens=happens)
+        return measure_streams(world, reward, params, streams, notes)
+
+    measure_all = jax.jit(jax.vmap(measure_seed))
+
+    def play_block(policy: Any, key: Array) -> tuple[Slots, np.ndarray, np.ndarray]:
+        """The slots of E episodes of each seed, and at each of their frames the place and what happens there."""
+        keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(S))
+        told, notes = environments.begin(seed_of(key)), []
+
+        def note(t: int, told: Told) -> None:
+            notes.append((told.place, told.happens))
+
+        actors = new_actors((S, E), config.belief_size)
+        _, told, slots = play(environments, lambda: policy, epsilons, actors, draw(keys), told, num_steps, note)
+        note(num_steps, told)
+        place, happens = (np.stack(x_t, axis=2) for x_t in zip(*notes, strict=True))
+        return slots, place, happens
+
+    def measure(params: Params, key: Array) -> Measured:
+        policy, num = joined(params), config.evaluation_episodes
+        blocks = [play_block(policy, jax.random.fold_in(key, i)) for i in range(-(-num // E))]
+        whole = jax.tree.map(lambda *parts: jnp.concatenate(parts, axis=1)[:, :num], *blocks)
+        return measure_all(params, *whole)
+
+    return measure
