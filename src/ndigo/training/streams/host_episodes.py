@@ -22,6 +22,7 @@ from ndigo.rewards import IntrinsicReward
 from ndigo.training.streams.actor import new_actors
 from ndigo.training.streams.host_slots import Play, SeedEnvironments, drawing
 from ndigo.training.streams.slots import Slots, cut_slots
+from ndigo.types import Twins
 from ndigo.worlds import World
 from ndigo.worlds.host import Told, seed_of
 
@@ -32,6 +33,7 @@ def make_measure(
     config: Config,
     world: World,
     reward: IntrinsicReward,
+    by: Twins,
     environments: SeedEnvironments,
     play: Play,
     joined: Callable[[Params], Any],
@@ -50,7 +52,7 @@ def make_measure(
         notes = Note(place=jax.vmap(jax.vmap(hash_of))(where), happens=happens)
         return measure_streams(world, reward, params, streams, notes)
 
-    measure_all = jax.jit(jax.vmap(measure_seed))
+    measure_all = by.compiled(jax.vmap(measure_seed), "measure", None)
 
     def play_block(policy: Any, key: Array) -> tuple[Slots, np.ndarray, np.ndarray]:
         """The slots of E episodes of each seed, and at each of their frames the place and what happens there."""

@@ -20,6 +20,7 @@ from jaxtyping import Array
 
 from ndigo.training.streams.actor import Actor, Decision, Draws, advance, decide, draw_slots
 from ndigo.training.streams.slots import Slots
+from ndigo.types import Twins
 from ndigo.worlds import World
 from ndigo.worlds.host import Environments, Told
 
@@ -67,7 +68,7 @@ def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def make_player(world: World) -> Play:
+def make_player(world: World, by: Twins) -> Play:
     """play(environments, policy, epsilons [E], actors [S, E], draws [S, E, n], told, T, at_slot): n slots of each.
 
     `policy()` is asked at each slot, and `at_slot(t, told)` called while the environments step from what was told.
@@ -101,7 +102,7 @@ def make_player(world: World) -> Play:
         slots = put(slots, t, a_t=a_t, mu_t=mu_t)
         return slots, advance_all(actors, did, told.is_last), did.a_t
 
-    look_last, act_all = (jax.jit(f, donate_argnums=0) for f in (look, act))
+    look_last, act_all = (by.compiled(f, "act", None, donate=0) for f in (look, act))
 
     def play(
         environments: SeedEnvironments,

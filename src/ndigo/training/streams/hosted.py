@@ -44,8 +44,8 @@ def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins
     num_windows = windows_of_actor(config, world, reward)
     T, E, num_slots = config.window, config.actors, num_windows * config.window
     explorers, watched = (SeedEnvironments(world, config.seeds, E) for _ in range(2))
-    play = make_player(world)
-    joined = jax.jit(jax.vmap(lambda params: by.joined(lower(params, config.precision).agent)))
+    play = make_player(world, by)
+    joined = by.compiled(jax.vmap(lambda params: by.joined(lower(params, config.precision).agent)), "act", None)
 
     def start(key: Array, params: Params) -> Crowd:
         return Crowd(actors=new_actors((E,), params.agent.size), b_tm1=jnp.zeros((E, params.model.core.size)))
@@ -78,10 +78,10 @@ def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins
             return Crowd(actors=actors, b_tm1=new.b_tm1), explorers.begin(seed_of(key[0]))
 
         start_all = jax.jit(jax.vmap(start))
-        store_all = jax.jit(jax.vmap(store), donate_argnums=0)
+        store_all = by.compiled(jax.vmap(store), "act", None, donate=0)
         return spread_over_slots(config.updates_per_round, num_slots, begin, collect, store_all, learn, joined)
 
-    measure = make_measure(config, world, reward, watched, play, joined, jnp.full(E, greedy))
+    measure = make_measure(config, world, reward, by, watched, play, joined, jnp.full(E, greedy))
 
     def close() -> None:
         explorers.close()
@@ -90,7 +90,7 @@ def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins
     def instead_of(trainer: Any, make_learn: Callable[..., Any]) -> Any:
         replay, one_update = trainer.replay, dataclasses.replace(config, updates_per_round=1)
         learn = make_learn(one_update, replay, lambda _: (trainer.learner, None))
-        once = jax.jit(lambda state, rows, key: learn(state, rows, key, {}), donate_argnums=0)
+        once = by.compiled(lambda state, rows, key: learn(state, rows, key, {}), "learn", None, donate=0)
         return dataclasses.replace(trainer, run_rounds=in_rounds(replay.add, once), measure=measure, close=close)
 
     return Collector(start, explore, measure, E * num_windows, num_slots, instead_of)
