@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 
+import jax
 import pytest
+from stream_worlds import hosted_counting
 
+from ndigo.config import preset
+from ndigo.rewards import make_reward
 from ndigo.training.streams import host_slots
+from ndigo.training.trainer import make_trainer
+from ndigo.worlds.host import Host
 
 
 @pytest.mark.parametrize(("cores", "num", "expected"), [({0, 3, 5, 6}, 12, 4), ({0, 3, 5, 6}, 10, 2), ({7}, 12, 1)])
@@ -21,3 +28,20 @@ def test_where_the_system_does_not_say_which_cores_all_of_them_count(monkeypatch
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     assert host_slots.num_processes(12) == 6
+
+
+@pytest.mark.parametrize(("episodes", "expected"), [(3, 3), (20, 8)])
+def test_no_more_environments_are_watched_than_there_are_episodes_to_measure(episodes, expected):
+    """And at most as many as explore, so many at a time."""
+    world, opened = hosted_counting(), []
+    assert world.host is not None
+    make = world.host.open
+    host = Host(lambda num, _: opened.append(num) or make(num, 0), world.host.open_drawn)
+    sizes = dict.fromkeys(("belief_size", "num_features", "predictor_hidden", "head_hidden", "num_filters"), 4)
+    config = preset("cpu", actors=8, window=5, round_steps=5, evaluation_episodes=episodes, replay_steps=40, **sizes)
+    trainer = make_trainer(config, dataclasses.replace(world, host=host), make_reward("ndigo-1"))
+    state = trainer.init(jax.random.key(0))
+    steps = trainer.measure(state.learner.params, jax.random.key(1)).evaluation.episode_steps
+    assert opened == [expected]
+    assert steps is not None
+    assert steps.shape == (1, episodes)

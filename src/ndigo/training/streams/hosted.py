@@ -43,7 +43,8 @@ def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins
     epsilons, longest, greedy = exploring(config, reward)
     num_windows = windows_of_actor(config, world, reward)
     T, E, num_slots = config.window, config.actors, num_windows * config.window
-    explorers, watched = (SeedEnvironments(world, config.seeds, E) for _ in range(2))
+    num_watched = min(E, config.evaluation_episodes)
+    explorers, watched = (SeedEnvironments(world, config.seeds, num) for num in (E, num_watched))
     play = make_player(world, by)
     joined = by.compiled(jax.vmap(lambda params: by.joined(lower(params, config.precision).agent)), "act", None)
 
@@ -81,7 +82,7 @@ def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins
         store_all = by.compiled(jax.vmap(store), "act", None, donate=0)
         return spread_over_slots(config.updates_per_round, num_slots, begin, collect, store_all, learn, joined)
 
-    measure = make_measure(config, world, reward, by, watched, play, joined, jnp.full(E, greedy))
+    measure = make_measure(config, world, reward, by, watched, play, joined, jnp.full(num_watched, greedy))
 
     def close() -> None:
         explorers.close()
