@@ -66,6 +66,7 @@ def tiny_runs(monkeypatch):
         monkeypatch.setattr(f"{module}.default_preset", lambda: "cpu")
 
 
+@pytest.mark.slow
 def test_a_run_is_trained_evaluated_reported_and_resumed_as_printed(tiny_runs, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for line in RUNS:

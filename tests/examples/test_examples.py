@@ -28,6 +28,7 @@ def test_an_example_is_short(path):
     assert len(path.read_text().splitlines()) < LONGEST.get(path.name, 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["custom_world", "custom_reward"])
 def test_an_example_runs_as_a_script(name, tmp_path, monkeypatch, capsys):
     """With the cpu preset made tiny: what is tested is the script, not what the agent learns."""

@@ -29,6 +29,7 @@ def said(capsys, *words: str) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_every_command_takes_them(run, tmp_path, monkeypatch, capsys):
     """But `play` and `view`, which stay until they are told to end, `bench`, and those that are for experiments."""
     monkeypatch.chdir(tmp_path)

@@ -155,6 +155,7 @@ def killed(process: subprocess.Popen[str], wait: float) -> bool:
     return process.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_kills_at_random_moments_lose_nothing(long_run, tmp_path, capsys):
     """Whenever they come: while it compiles, restores, learns, evaluates or writes."""
     rng, count, num_kills = random.Random(0), Counter[str](), 0

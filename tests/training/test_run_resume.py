@@ -84,6 +84,7 @@ signals.time = types.SimpleNamespace(sleep=sleep)
 """
 
 
+@pytest.mark.slow
 def test_a_third_signal_ends_a_chunk_that_would_take_hours(tmp_path):
     """One round of a hundred thousand large updates: Python waits for the device, and must hear the signals meanwhile.
 
