@@ -41,6 +41,7 @@ def test_an_example_runs_as_a_script(name, tmp_path, monkeypatch, capsys):
     assert RunFolder.open(run).evaluations()
 
 
+@pytest.mark.slow
 def test_ppo_in_one_jit_is_led_by_curiosity_to_the_object_and_not_to_the_noise():
     """The object's symbol is worth ln 8 nats once it was seen; the noise, new at every step, nothing."""
     world, N, T = two_arms(), 16, 16

@@ -59,6 +59,7 @@ def test_every_command_takes_it(annex, monkeypatch, capsys):
     assert "A lamp next door" in said(capsys, *words)
 
 
+@pytest.mark.slow
 def test_its_rows_are_planned_made_kept_and_reported(annex, capsys):
     assert all_rows()[-2:] == (Row("annex", "random"), Row("annex", "ndigo-1"))
     assert "annex-ndigo-1" in said(capsys, "reproduce", "--list", "--rows", "rows")

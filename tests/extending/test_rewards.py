@@ -105,6 +105,7 @@ def test_what_is_stored_is_the_elliptical_bonus_of_the_whole_episode():
     assert r_tc[:, :3].mean() > r_tc[:, -3:].mean()  # an episode gets old
 
 
+@pytest.mark.slow
 def test_the_ordinary_command_trains_with_statistics_and_goes_on_bit_for_bit(tmp_path, monkeypatch, capsys):
     """They lie in the checkpoint: stopped after the first chunk, the run ends as one that never was."""
     monkeypatch.chdir(tmp_path)

@@ -43,6 +43,7 @@ def frames(rows) -> np.ndarray:
     return np.unpackbits(rows.o_t, axis=-1, count=3 * 3 * 3).reshape(*rows.o_t.shape[:-1], 3, 3, 3)
 
 
+@pytest.mark.slow
 def test_replay_holds_what_the_filter_says_of_each_episode(rows):
     """Both windows of an episode, put together again, and judged as one."""
     on_episode = make_reward("ideal-ndigo-1").on_episode

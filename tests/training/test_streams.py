@@ -211,6 +211,7 @@ def test_operations_are_counted_in_what_a_program_calls():
     assert num_operations(jax.make_jaxpr(twice)(1.0).jaxpr) == 5
 
 
+@pytest.mark.slow
 def test_task_reward_alone_is_learned_in_seconds():
     small = TINY | {"batch": 16, "updates_per_round": 20, "replay_steps": 4000, "agent_rate": 5e-3, "target_period": 20}
     acting: Any = {"window": 10, "actors": 8, "round_steps": 20, "evaluation_episodes": 4, "longest_stretch": 2}
