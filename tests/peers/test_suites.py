@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from ndigo.cli import main
+from ndigo.interop import finding
 from ndigo.interop.finding import find_world
 from ndigo.interop.suites import suite_world
-from ndigo.paper import experiments
 
 SMALL = {
     "preset": "cpu",
@@ -55,7 +55,7 @@ def made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """One world of a name on the device serves every command, and so do the programs that were traced for it."""
     of_device = functools.cache(suite_world)
     monkeypatch.setattr(
-        experiments, "suite_world", lambda name: (suite_world if name.startswith("gymnasium") else of_device)(name)
+        finding, "suite_world", lambda name: (suite_world if name.startswith("gymnasium") else of_device)(name)
     )
 
 

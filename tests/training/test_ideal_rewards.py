@@ -60,6 +60,7 @@ def test_replay_holds_what_the_filter_says_of_each_episode(rows):
     assert abs(r_tc).max() > 1
 
 
+@pytest.mark.slow
 def test_agents_paid_by_the_exact_filter_go_to_the_object_before_the_noise(rows):
     """The last ten rounds of the actors that explore least. Of six agents, five: the object in all of 40 episodes.
 
