@@ -16,7 +16,7 @@ help:
 	@echo 'make view       watch our agents on a page of your browser: NDIGO beside prediction error'
 	@echo 'make discover   train an agent in Experiment 1 for MINUTES=5, and compare it with Random and the paper'
 	@echo 'make test       linters, types and tests'
-	@echo 'make slow       the tests that take longest: whole trainings, walks through every command'
+	@echo 'make slow       the tests that take longest: whole trainings, walks through every command, coverage of intervals'
 	@echo 'make faults     kills, flipped bits and fuzzers in full, with their figures (docs/reliability.md)'
 	@echo 'make peers      the tests that need heavy packages of other people, in an environment of their own'
 	@echo 'make docs       build the site into docs/_build; a warning is an error'

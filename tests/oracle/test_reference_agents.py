@@ -110,6 +110,7 @@ def test_what_a_frame_teaches_is_the_enumerated_mutual_information(name, lag):
         p = enumeration.condition(p, enumeration.observe(state))
 
 
+@pytest.mark.slow
 def test_planner_goes_straight_to_the_object_and_greedy_only_if_it_happens_to_see_its_room():
     world = make_world("fixed_and_noise", num_steps=40)
     planned = first_visit(world, planner(world, num_steps=16), channel=1, num_episodes=16)

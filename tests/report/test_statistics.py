@@ -104,6 +104,7 @@ def test_the_interval_of_many_normal_values_is_196_standard_errors_wide():
     assert high == pytest.approx(values.mean() + 1.96 * error, abs=0.1 * error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "mean", "covers", "misses"), [("normal", 0.0, 0.93, 0.15), ("lognormal", 0.5, 0.88, 0.21)]
 )

@@ -33,7 +33,10 @@ BELOW_STRIPS = """() => [...document.querySelectorAll(".timeline canvas")].map((
   .getImageData(0, canvas.height - 5, canvas.width, 5).data.filter((x, i) => i % 4 === 3 && x > 0).length)"""
 
 
-@pytest.mark.parametrize(("width", "height"), [(1400, 900), (1920, 1080), (2560, 1440)])
+@pytest.mark.parametrize(
+    ("width", "height"),
+    [pytest.param(1400, 900, marks=pytest.mark.slow), (1920, 1080), pytest.param(2560, 1440, marks=pytest.mark.slow)],
+)
 def test_two_agents_fill_a_wide_screen_and_no_number_is_cut(watch, live, width, height):
     page = watch(live, viewport={"width": width, "height": height}).ready()
     page.press("c")
