@@ -54,6 +54,7 @@ def beside(tmp_path_factory):
     return out
 
 
+@pytest.mark.slow
 def test_settings_side_by_side_have_the_numbers_of_separate_runs(finished, beside, tmp_path):
     alone = {"a": finished.path, "b": train_tiny(tmp_path / "b", **OTHER).path}
     for name, path in alone.items():

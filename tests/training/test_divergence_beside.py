@@ -41,6 +41,7 @@ def one_bad(tmp_path_factory):
     return out, told, train_beside(out, told, **RATES | {"b": BAD})
 
 
+@pytest.mark.slow
 def test_the_others_have_to_the_bit_the_numbers_of_a_pack_where_none_diverges(all_good, one_bad):
     out, _, runs = one_bad
     for name in ("a", "c"):
@@ -56,6 +57,7 @@ def newest(run: Path) -> dict[str, np.ndarray]:
     return checkpoint.load(run / "checkpoints" / "step_20", mark_of(RunFolder(run)))
 
 
+@pytest.mark.slow
 def test_the_one_that_diverged_is_told_of_once_and_writes_nothing_more(one_bad):
     out, told, runs = one_bad
     ((path, error),) = told
@@ -67,6 +69,7 @@ def test_the_one_that_diverged_is_told_of_once_and_writes_nothing_more(one_bad):
     assert checkpoint.steps(out / "b" / "checkpoints") == []
 
 
+@pytest.mark.slow
 def test_where_all_diverge_each_says_so(tmp_path):
     told = []
     runs = train_beside(tmp_path, told, a=BAD, b=BAD / 2, c=BAD / 4)
@@ -74,6 +77,7 @@ def test_where_all_diverge_each_says_so(tmp_path):
     assert [path.name for path, _ in told] == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 def test_runs_go_on_together_from_a_step_that_all_have(tmp_path):
     steps = {"a": (80, 60), "b": (), "c": (100, 80), "d": (8,), "e": (80, 60), "f": (100, 90)}
     for name, saved in steps.items():

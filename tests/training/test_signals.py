@@ -117,6 +117,7 @@ def drain(screen: int) -> None:
         os.read(screen, 1 << 16)
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_ends_the_chunk_and_saves(finished, tmp_path):
     """The system sends SIGHUP, and from then on refuses every write to the screen."""
     run, (screen, terminal) = tmp_path / "run", os.openpty()
