@@ -2,7 +2,7 @@
 
 `overview` has every seed's first visit beside the paper's, a random walker's and the best path's; one figure per
 experiment has the way there. An experiment without its row shows the study's run by the same settings. Experiment 4's
-figure is what its two objects pay by definition (`studies/ideal-rewards/pay-by-horizon.json`).
+figure is what its two objects pay by definition (`studies/ideal-rewards/pay-by-horizon.json`), and what is looked at.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ndigo.paper.experiments import EXPERIMENTS, Experiment, Row
 from ndigo.paper.measured import MeasuredRow, measured
 from ndigo.paper.plan import find_rows
 from ndigo.paper.references import reference_lines
-from ndigo.report.figures import COLUMN, INK, PAGE, STYLE, label_ends, plain, save_figure
+from ndigo.report.figures import INK, PAGE, STYLE, label_ends, plain, save_figure
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 PAY = Path(__file__).parents[1] / "ideal-rewards" / "pay-by-horizon.json"
 ROWS = Path(__file__).parents[2] / "results" / "rows"
-BROWNIAN = Row("exp4", "ndigo-4")  # which the study of the recipe did not train
+BROWNIAN = (1, 2, 4, 10)  # the horizons of Experiment 4's rows, which the study of the recipe did not train
 HORIZON = 400  # the step that stands for "never"
 
 
@@ -111,35 +111,41 @@ def _lines(axis: Axes, steps: np.ndarray, values: np.ndarray, colour: str, nth: 
     axis.plot(steps, values.mean(axis=1), color=colour, linewidth=1.8, linestyle=dash_of(nth))
 
 
-def pay_by_horizon() -> Figure:
-    """What Experiment 4's objects pay, by definition, to one that seeks each."""
+def brownian(rows: dict[int, MeasuredRow]) -> Figure:
+    """Experiment 4: what each object pays by definition to one that seeks it, and what the seeds of each H look at."""
     pay = json.loads(PAY.read_text())["horizons"]
     horizons = sorted(map(int, pay))
-    colours = _colours(EXPERIMENTS["exp4"])
     with rc_context(STYLE):
-        figure = Figure(figsize=(COLUMN, 0.7 * COLUMN), layout="constrained")
-        axis = figure.subplots()
-        for nth, (name, colour) in enumerate(colours.items()):
+        figure = Figure(figsize=(PAGE, 2.4), layout="constrained")
+        definition, seeds = figure.subplots(1, 2)
+        for nth, (name, colour) in enumerate(_colours(EXPERIMENTS["exp4"]).items()):
             mean, low, high = np.array([pay[str(h)][name] for h in horizons]).T
-            axis.plot(horizons, mean, color=colour, linestyle=dash_of(nth), marker="os"[nth], markersize=4)
-            axis.fill_between(horizons, low, high, color=colour, alpha=0.2, linewidth=0)
+            definition.plot(horizons, mean, color=colour, linestyle=dash_of(nth), marker="os"[nth], markersize=4)
+            definition.fill_between(horizons, low, high, color=colour, alpha=0.2, linewidth=0)
             at = (1.02, float(mean[-1]))
-            axis.annotate(name, at, xycoords=("axes fraction", "data"), va="center", color=colour)
-        axis.set(yscale="log", xlabel="horizon H", ylabel="pay by definition (nats)", xticks=horizons)
-        axis.set_yticks([2, 3, 5, 10, 20, 30], ["2", "3", "5", "10", "20", "30"])
-        axis.minorticks_off()
-        plain(axis)
+            definition.annotate(name, at, xycoords=("axes fraction", "data"), va="center", color=colour)
+            for h, row in rows.items():
+                steps, aside = row.per_seed("visits", name), 0.4 * (nth - 0.5)  # so that the two do not hide each other
+                seeds.plot(np.full(len(steps), h + aside), steps, "os"[nth], color=colour, markersize=4, alpha=0.6)
+        definition.set(yscale="log", ylabel="pay by definition (nats)")
+        definition.set_yticks([2, 3, 5, 10, 20, 30], ["2", "3", "5", "10", "20", "30"])
+        seeds.set(ylim=(-8, HORIZON), ylabel="steps in view, each seed")
+        for axis in (definition, seeds):
+            axis.set(xlim=(0, 10.6), xlabel="horizon H", xticks=horizons)
+            axis.minorticks_off()
+            plain(axis)
     return figure
 
 
 def main() -> None:
     trials, rows = read_runs()[CHOSEN], find_rows(ROWS)
     runs = {e: measured(t.row, rows[t.row]) if t.row in rows else t for e, t in trials.items()}
-    runs["exp4"] = measured(BROWNIAN, rows[BROWNIAN])
+    by_horizon = {h: measured(row := Row("exp4", f"ndigo-{h}"), rows[row]) for h in BROWNIAN}
+    runs["exp4"] = by_horizon[4]
     save_figure(overview(runs), PICTURES / "found")
     for name in ORDER:
         save_figure(along(runs[name], EXPERIMENTS[name]), PICTURES / f"found-{name}")
-    save_figure(pay_by_horizon(), PICTURES / "found-exp4")
+    save_figure(brownian(by_horizon), PICTURES / "found-exp4")
 
 
 if __name__ == "__main__":
