@@ -13,6 +13,7 @@ import ndigo
 from ndigo.gate import check_reward, check_world
 from ndigo.model import PREDICTORS
 from ndigo.paper.experiment import EXPERIMENTS
+from ndigo.rewards import make_reward
 
 TINY_PLAIN: dict[str, Any] = {name: value for name, value in TINY.items() if name != "preset"} | {"plain": True}
 
@@ -20,8 +21,9 @@ TINY_PLAIN: dict[str, Any] = {name: value for name, value in TINY.items() if nam
 def test_worlds_and_rewards_pass_the_gate_with_predictor_and_likelihood(made):
     check_world(made["guarded"])
     config = ndigo.Config(**TINY_PLAIN, predictor="linear", likelihood="unsure")
-    for name in ("scaled", "restless"):
+    for name in ("both", "reward", "scaled", "restless"):
         check_reward(made[name], made["guarded"], config)
+    assert made["both"].reads == (*make_reward("ndigo-1").reads, *make_reward("ndigo-4").reads)
     assert made["world"].objects == ("lamp",)
     assert EXPERIMENTS["noise_again"].world.objects == ("fixed", "noise")
 

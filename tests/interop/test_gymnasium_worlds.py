@@ -131,7 +131,7 @@ def test_fractions_that_are_all_0_or_1_are_bits():
 
 
 def test_shades_of_a_picture_are_no_bits_unless_they_are_read_as_such():
-    says = "show 0.25, which lies between the bits 0 and 1: hand over a frame, as from_gymnasium(make, frame=..., read"
+    says = "show 0.25, which lies between the bits 0 and 1: hand over frame=... and read=... "
     assert f"its observations (Box of float32 with shape (2, 2, 1)) {says}" in refused(lambda: Still(UNIT, SHADES))
     world = from_gymnasium(lambda: Still(UNIT, SHADES), read=lambda o: (o > 0.5).astype(np.uint8))
     check_records(preset("cpu"), world, make_reward("ndigo-1"))
@@ -185,7 +185,7 @@ def test_what_does_not_fit_is_refused_in_one_line():
     continuous = spaces.Box(-1, 1, (2,), np.float32)
     assert "expected a Discrete space" in refused(lambda: Still(bits, one, continuous))
     picture = spaces.Box(0, 255, (84, 84, 3), np.uint8)
-    says = "fit no frame by themselves: hand over a frame, as from_gymnasium(make, frame=..., read=...)"
+    says = "fit no frame by themselves: hand over frame=... and read=... (from_gymnasium and from_gymnax take both)"
     assert says in refused(lambda: Still(picture, np.zeros((84, 84, 3), np.uint8)))
     assert "raised ZeroDivisionError" in refused(lambda: 1 // 0)
     assert "is float64[2, 2, 1], expected uint8[2, 2, 1]" in refused(

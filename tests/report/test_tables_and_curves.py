@@ -11,9 +11,10 @@ from made_up_runs import OBJECTS, write_run
 from matplotlib.image import imread
 
 from ndigo.cli import main
-from ndigo.palette import ORANGE, SKY
+from ndigo.palette import ORANGE, SKY, WALLS
 from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.references import reference_lines
+from ndigo.report.curves import channel_styles
 from ndigo.report.tables import HEADINGS
 from ndigo.storage.seal import seal
 
@@ -143,3 +144,10 @@ def test_what_cannot_be_reported_is_one_line(tmp_path, make, message, capsys):
 def test_no_run_at_all_is_one_line(capsys):
     assert main(["report"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_every_channel_of_a_world_without_a_map_has_a_stroke_of_its_own():
+    channels = ["walls", "object", "colour", "state", "direction"]
+    styles = channel_styles({"in_view": [], "channels": channels}, None)
+    assert len({*styles.values()}) == len(channels) == len({colour for colour, _ in styles.values()})
+    assert styles["walls"][0] == WALLS

@@ -73,7 +73,7 @@ class Curiosity:
         self.numbers: Numbers | None = None  # of the last `learn` that learned
         self._scaling = scaling.start(num_envs)
         self._pending: list[Steps] = []
-        self._num_kept = 0  # steps and resets in them
+        self._num_kept = 0  # steps and resets in them, counted along: they can be many
         self._seen: Any = None  # the newest frames
 
     @property

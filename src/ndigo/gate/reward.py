@@ -21,7 +21,7 @@ from ndigo.errors import NdigoError, running
 from ndigo.frames import Frame
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, text_of
 from ndigo.gate.world import EPISODES, MOST_STEPS, MOST_TRIED, Sample, sample
-from ndigo.rewards import IntrinsicReward, pay_stored, refuse_short, table
+from ndigo.rewards import IntrinsicReward, pay_stored, pay_sum, refuse_short, table
 from ndigo.training.curious import init_model
 from ndigo.training.learner import make_learner
 from ndigo.types import Paid, Seen, Window
@@ -174,13 +174,8 @@ def _both_ways(
         if not hasattr(memory, "look"):
             raise NdigoError(f"{whose} reads_memory reads a model, and remember returned {text_of(memory)}")
         tables.append((table(memory.look(seen.window, reward.num_ahead)), reward.reads_memory))
-    here, _ = seen.window.frames_before()
-    t, b, r_t = jnp.arange(len(here))[:, None], jnp.arange(here.shape[1]), jnp.zeros(here.shape)
-    for loss_tk, reads in tables:
-        for k, w in reads:
-            k_t = jnp.minimum(k, here + 1)
-            r_t += w * loss_tk.sum(axis=-1)[t + 1 - k_t, k_t - 1, b]
-    return reward.pay_steps(params, memory, model, seen), r_t
+    by_reads = sum(pay_sum(loss_tk, reads, seen.window).r_t for loss_tk, reads in tables)
+    return reward.pay_steps(params, memory, model, seen), jnp.asarray(by_reads)
 
 
 def _check_reads(whose: str, paid: Paid, by_reads: np.ndarray) -> None:

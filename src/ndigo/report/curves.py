@@ -58,7 +58,7 @@ def _panels(
     axes = figure.subplots(len(runs), len(panels), squeeze=False, sharex="col", sharey="col")
     for i, run in enumerate(runs):
         settings = run.settings()
-        styles = _styles(settings["world"], grid)
+        styles = channel_styles(settings["world"], grid)
         for j, (title, read) in enumerate(panels):
             _draw(axes[i, j], read(run), styles)
             if i == 0:
@@ -77,7 +77,7 @@ def _panels(
             axes[0, j].set_ylim(bottom=0)
     for i, run in enumerate(runs):
         for j, (_, read) in enumerate(panels):
-            curves, styles = read(run), _styles(run.settings()["world"], grid)
+            curves, styles = read(run), channel_styles(run.settings()["world"], grid)
             ends = [
                 (float(values.mean(axis=0)[-1]), name, styles.get(name, (INK, "-"))[0]) for name, _, values in curves
             ]
@@ -141,13 +141,13 @@ def _draw(axis: Axes, curves: Sequence[Curve], styles: dict[str, Style]) -> None
     plain(axis)
 
 
-def _styles(world: dict[str, Any], grid: Grid | None) -> dict[str, Style]:
+def channel_styles(world: dict[str, Any], grid: Grid | None) -> dict[str, Style]:
     """Colour and dash by name: an object's as its kind's, where the map tells it; walls are grey."""
     kinds = {} if grid is None else {o.name: o.kind for o in grid.objects}
-    colours = object_colours([kinds.get(name, "") for name in world["in_view"]])
-    others: dict[str, Style] = dict.fromkeys(world["channels"], (WALLS, (0, (1, 1))))
-    named = enumerate(zip(world["in_view"], colours, strict=True))
-    return others | {name: (hexadecimal(colour), dash_of(i)) for i, (name, colour) in named}
+    names = [*world["in_view"], *(name for name in world["channels"] if name not in ("walls", *world["in_view"]))]
+    colours = object_colours([kinds.get(name, "") for name in names])
+    named = enumerate(zip(names, colours, strict=True))
+    return {"walls": (WALLS, (0, (1, 1)))} | {name: (hexadecimal(colour), dash_of(i)) for i, (name, colour) in named}
 
 
 def _reference_levels(axis: Axes, grid: Grid) -> None:

@@ -10,7 +10,7 @@ from ndigo.rewards.icm import ICM
 from ndigo.rewards.ideal import ideal, pay_exactly
 from ndigo.rewards.information_gain import make_information_gain
 from ndigo.rewards.ndigo import make_ndigo, ndigo_reward
-from ndigo.rewards.ndigo_sum import make_ndigo_sum, ndigo_sum_reward
+from ndigo.rewards.ndigo_sum import make_ndigo_sum
 from ndigo.rewards.prediction_error import PREDICTION_ERROR
 from ndigo.rewards.prediction_gain import PREDICTION_GAIN
 from ndigo.rewards.random import RANDOM
@@ -20,6 +20,7 @@ from ndigo.rewards.reward import (
     mean_over_steps,
     paid,
     pay_stored,
+    pay_sum,
     refuse_short,
     table,
     task_of,
@@ -75,10 +76,10 @@ __all__ = [
     "make_reward",
     "mean_over_steps",
     "ndigo_reward",
-    "ndigo_sum_reward",
     "paid",
     "pay_exactly",
     "pay_stored",
+    "pay_sum",
     "refuse_short",
     "table",
     "task_of",

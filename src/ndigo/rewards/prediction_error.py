@@ -3,12 +3,6 @@
 r_t = L_{t+1|t}
 """
 
-from ndigo.rewards.reward import IntrinsicReward, paid, table
-from ndigo.types import Paid, Seen, ahead
+from ndigo.rewards.reward import IntrinsicReward
 
-
-def pay(params, memory, model, seen: Seen) -> Paid:
-    return paid(ahead(table(seen), 1))
-
-
-PREDICTION_ERROR = IntrinsicReward(name="pe", pay=pay, reads=((1, 1.0),))
+PREDICTION_ERROR = IntrinsicReward(name="pe", reads=((1, 1.0),))

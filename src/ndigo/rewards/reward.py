@@ -4,6 +4,9 @@ A reward may own parameters and a loss for them (ICM), and a memory that no grad
 that prediction gain compares with, or running statistics. The learner hands it everything, so a reward imports
 neither the model nor the agent.
 
+A reward that is a weighted sum of losses says which, by its `reads`, and needs no function: prediction error is
+`IntrinsicReward("pe", reads=((1, 1.0),))`.
+
 A reward that no window can tell, because it takes the episode from its start, is computed when the episode is
 collected (`on_episode`) and stored with its frames. Without a `pay` of its own it is paid as it was stored.
 """
@@ -20,7 +23,9 @@ from jaxtyping import Array, Bool, Float
 
 from ndigo.config import Config
 from ndigo.errors import NdigoError
-from ndigo.types import Paid, Seen, Window
+from ndigo.types import Paid, Seen, Window, ahead
+
+Reads = tuple[tuple[int, float], ...]  # (k, w)
 
 
 def task_of(window: Window) -> Float[Array, "T *B"]:
@@ -49,6 +54,42 @@ def table(seen: Seen) -> Float[Array, "T K *B C"]:
     return seen.loss_tk
 
 
+def pay_sum(loss_tk: Float[Array, "T K *B C"], reads: Reads, window: Window) -> Paid:
+    """r_t = sum over (k, w) of w L[t+1 | t+1-k]: frame t+1, as it was guessed k steps before.
+
+    A guess from before the episode's first frame is the one from that frame. It is known where the window holds what is
+    summed, or where what it does not hold cancels: NDIGO's first H steps are one loss less itself.
+    """
+    here, ever = window.frames_before()
+    r_tc, is_known, beyond = jnp.zeros_like(loss_tk[:, 0]), jnp.ones(here.shape, bool), jnp.zeros(here.shape)
+    for k, w in reads:
+        k_t = jnp.minimum(k, ever + 1)
+        is_held, is_from_first = k_t <= here + 1, k > ever
+        guess = _k_before(loss_tk, k)
+        for j in range(1, k):
+            guess = jnp.where((k_t == j)[..., None], _k_before(loss_tk, j), guess)
+        r_tc += jnp.where(is_held[..., None], w * guess, 0.0)
+        is_known &= is_held | is_from_first
+        beyond += jnp.where(is_held, 0.0, w)  # of that one loss, where it is not held
+    return paid(r_tc, is_known & (jnp.abs(beyond) < 1e-6))
+
+
+def _k_before(loss_tk: Float[Array, "T K ..."], k: int) -> Float[Array, "T ..."]:
+    """L[t+1 | t+1-k], and 0 where that was guessed before the window."""
+    T = len(loss_tk)
+    return jnp.concatenate([jnp.zeros_like(loss_tk[: k - 1, 0]), ahead(loss_tk, k)[: max(T - k + 1, 0)]])[:T]
+
+
+@dataclass(frozen=True)
+class PaySum:
+    """The `pay` of a reward that has `reads` alone."""
+
+    reads: Reads
+
+    def __call__(self, params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
+        return pay_sum(table(seen), self.reads, seen.window)
+
+
 def pay_stored(params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
     """What `on_episode` found when the window's episode was collected."""
     if seen.window.r_tc is None:
@@ -70,7 +111,7 @@ PayEpisode = Callable[[Any, Array, Array], Array]  # model, a_t [S], o_t [S+1, V
 
 @dataclass(frozen=True)
 class IntrinsicReward:
-    """How a window is paid: by `pay`, by `on_episode`, or by a `pay` that reads what `on_episode` stored.
+    """How a window is paid: by `pay`, by `reads` alone, by `on_episode`, or by a `pay` that reads what that stored.
 
     pay(params, memory, model, seen) -> Paid, recomputed with the current model on every sampled window.
     on_episode(world)(model, a_t, o_t) -> r_tc, computed once, with the model that saw the episode being collected;
@@ -88,8 +129,8 @@ class IntrinsicReward:
     num_ahead: int = 1  # how far into the table it looks: K is at least this
     # (k, w), where it is a sum: r_t = sum of w L_{t+1|t+1-k}, k cut at the episode's first frame; so it is paid step by
     # step. `reads_memory` is the same under the model that `remember` kept. Any order; kept sorted, the furthest last.
-    reads: tuple[tuple[int, float], ...] = ()
-    reads_memory: tuple[tuple[int, float], ...] = ()
+    reads: Reads = ()
+    reads_memory: Reads = ()
     trains_belief: bool = False  # True: the belief learns from Paid.loss and nothing is predicted
     acts_at_random: bool = False  # True: no policy is learned
     pays_task: bool = False  # True: it pays what the world's own task does, and needs one
@@ -98,6 +139,15 @@ class IntrinsicReward:
     def __post_init__(self) -> None:
         for name in ("reads", "reads_memory"):
             object.__setattr__(self, name, _sorted_reads(self, name))
+        if self.reads and not self.reads_memory and (isinstance(self.pay, PaySum) or self._has_no_pay):
+            object.__setattr__(self, "pay", PaySum(self.reads))
+            object.__setattr__(self, "num_ahead", self.reads[-1][0])
+        for name in ("reads", "reads_memory"):
+            _refuse_too_far(self, name)
+
+    @property
+    def _has_no_pay(self) -> bool:
+        return self.pay is pay_stored and self.on_episode is None
 
     @property
     def reads_table_alone(self) -> bool:
@@ -120,7 +170,7 @@ class IntrinsicReward:
 
 
 def _sorted_reads(reward: IntrinsicReward, name: str) -> tuple[tuple[int, float], ...]:
-    """Its pairs (k, w) by k; an error in one line where they are none, or look further than its predictions."""
+    """Its pairs (k, w) by k; an error in one line where they are none."""
     whose, found = f"reward {reward.name}: {name}", getattr(reward, name)
     try:
         pairs = sorted((operator.index(k), float(w)) for k, w in found)
@@ -128,17 +178,21 @@ def _sorted_reads(reward: IntrinsicReward, name: str) -> tuple[tuple[int, float]
         raise NdigoError(f"{whose} is {found!r}, expected pairs (k, w), such as ((1, 1.0),)") from None
     if pairs and reward.trains_belief:
         raise NdigoError(f"{whose} is {found!r}, expected none: with trains_belief nothing is predicted")
-    for k, _ in pairs:
-        if isinstance(reward.num_ahead, int) and not 1 <= k <= reward.num_ahead:
-            raise NdigoError(f"{whose} has k = {k}, expected 1 to num_ahead, which is {reward.num_ahead}")
     return tuple(pairs)
+
+
+def _refuse_too_far(reward: IntrinsicReward, name: str) -> None:
+    for k, _ in getattr(reward, name):
+        if isinstance(reward.num_ahead, int) and not 1 <= k <= reward.num_ahead:
+            limit = f"num_ahead, which is {reward.num_ahead}"
+            raise NdigoError(f"reward {reward.name}: {name} has k = {k}, expected 1 to {limit}")
 
 
 def refuse_short(reward: IntrinsicReward, holder: str, num_steps: int, so: str) -> None:
     """An error where a window or an episode (`holder`) is shorter than the reward looks ahead."""
     if num_steps < reward.num_ahead:
-        ahead = f"reward {reward.name} looks {reward.num_ahead} steps ahead"
-        raise NdigoError(f"{ahead}, and {holder} has {num_steps}: {so}")
+        looks = f"reward {reward.name} looks {reward.num_ahead} steps ahead"
+        raise NdigoError(f"{looks}, and {holder} has {num_steps}: {so}")
 
 
 def earned(config: Config, paid: Paid, window: Window) -> tuple[Float[Array, "T *B"], Bool[Array, "T *B"]]:

@@ -26,7 +26,7 @@ MINIGRID, MINIGRID_NAMES = (11, 6, 4), ("object", "colour", "state")
 BINS, SYMLOG_BINS = 32, 64
 ROUNDING = 1e-5  # of the larger bound: what is reckoned in float32 may lie so far outside
 
-OWN_FRAME = "hand over a frame, as from_gymnasium(make, frame=..., read=...), and train MODULE:NAME of it"
+OWN_FRAME = "hand over frame=... and read=... (from_gymnasium and from_gymnax take both), and train MODULE:NAME of it"
 
 Read = Callable[[Any], Any]
 
