@@ -46,6 +46,7 @@ import ppo  # pyright: ignore[reportMissingImports]
 import ndigo
 from ndigo.config import preset
 from ndigo.curiosity import PureCuriosity
+from ndigo.curiosity.host import Pending
 from ndigo.curiosity.record import DEFAULT
 from ndigo.frames import Frame, tiles
 from ndigo.interop.suites.spaces import minigrid_tiles
@@ -82,7 +83,7 @@ def pay_calls(num_envs: int, reward: str, num_steps: int = 64) -> dict[str, Call
 
         def call() -> None:
             bonus.pay(np.zeros(num_envs, int), o[next(step) % num_steps])
-            bonus._pending.clear()
+            bonus._pending = Pending()
 
         return call
 

@@ -159,13 +159,11 @@ def create_run(
     not as the settings have it.
     """
     refuse_missing_logs(logs)
-    if isinstance(world, World) and world.host is not None and world.host.num_envs is not None:
-        changes = {"actors": world.host.num_envs} | changes
     if reward is not None:
         changes = {"reward": name_of(reward)} | changes
     config = config_of_preset(preset or default_preset(), world=name_of(world), **changes)
     records = as_world(world), as_reward(reward or config.reward)
-    config, told = settled(config, *records, is_window_given="window" in changes)
+    config, told = settled(config, *records, given=changes)
     run = Run(Path(out) if out else default_path(config), config, *records)
     check_records(run.config, run.world, run.reward)
     check_processes(run.world)

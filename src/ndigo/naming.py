@@ -59,16 +59,23 @@ def records_of(
     return found
 
 
+SETTLED = ("window", "actors")  # settings of a preset that a world may change
+
+
 def settled(
-    config: Config, world: World, reward: IntrinsicReward, *, is_window_given: bool
+    config: Config, world: World, reward: IntrinsicReward, *, given: Collection[str]
 ) -> tuple[Config, tuple[str, ...]]:
     """The settings as this world and reward train by them, and a line for each number that is another.
 
-    A preset's window is cut to an episode's length; one that somebody gave and that is too long is refused later.
+    A preset's window is cut to an episode's length, and its actors are as many as a world of the host asks for. What
+    somebody has given stays; a window that is too long is refused later.
     """
     told = []
+    if "actors" not in given and world.host is not None and (num := world.host.num_envs) not in (None, config.actors):
+        told.append(f"actors {config.actors} is set to {num}, num_envs of {world.name}")
+        config = dataclasses.replace(config, actors=num)
     has_one_length = world.host is None and world.ends is None
-    if has_one_length and not is_window_given and config.window > world.num_steps > 0:
+    if has_one_length and "window" not in given and config.window > world.num_steps > 0:
         told.append(f"window {config.window} is cut to {world.num_steps}, the steps of an episode of {world.name}")
         config = dataclasses.replace(config, window=world.num_steps)
     if reward.num_ahead > config.num_ahead and not reward.trains_belief:

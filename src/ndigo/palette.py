@@ -77,7 +77,8 @@ def object_colours(kinds: Sequence[str]) -> list[RGB]:
         of_kind, n = KINDS.get(kind, ()), nth[kind]
         nth[kind] += 1
         free = [colour for colour in OBJECTS if colour not in colours and colour not in own]
-        colours.append(of_kind[n] if n < len(of_kind) else (free or OBJECTS)[0])
+        others = free or [OBJECTS[len(colours) % len(OBJECTS)]]  # of very many, in turn
+        colours.append(of_kind[n] if n < len(of_kind) else others[0])
     return colours
 
 

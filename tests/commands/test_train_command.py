@@ -146,6 +146,23 @@ def test_a_presets_window_is_cut_to_an_episode_and_one_that_is_given_is_refused(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "actors", "note"),
+    [((), 6, "actors 64 is set to 6, num_envs of CartPole-v1"), (("--actors", "8"), 8, None)],
+)
+def test_a_world_of_the_host_says_how_many_actors_it_wants_by_name_too(
+    words, actors, note, tmp_path, monkeypatch, capsys
+):
+    lines = "import gymnasium", "from ndigo.interop.suites import from_gymnasium"
+    made = 'world = from_gymnasium(lambda: gymnasium.make("CartPole-v1"), num_envs=6)'
+    (tmp_path / "six_poles.py").write_text("\n".join([*lines, made]))
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "six_poles:world", "--preset=cpu", "--reward", "pe", *words, "--dry-run", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["settings"]["actors"] == actors
+    assert printed["notes"] == ([note] if note else [])
+
+
 def test_a_horizon_that_raises_k_says_so(capsys):
     words = ["train", "exp1", "--preset=cpu", "--dry-run", "--reward"]
     assert main([*words, "ndigo-4"]) == 0

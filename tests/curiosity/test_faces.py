@@ -20,7 +20,7 @@ from ndigo.config import preset
 from ndigo.curiosity import make_curiosity
 from ndigo.curiosity.gymnasium import CuriousVectorEnv
 from ndigo.curiosity.gymnax import CuriousGymnax
-from ndigo.curiosity.host import Curiosity
+from ndigo.curiosity.host import Curiosity, Pending
 from ndigo.curiosity.paymaster import Paymaster
 from ndigo.errors import NdigoError
 from ndigo.interop.gymnax import GymnaxWorld
@@ -110,7 +110,12 @@ class Broken(Counter):
 
 def test_it_learns_when_told_and_refuses_what_is_no_number(monkeypatch):
     learned_at = []
-    monkeypatch.setattr(Curiosity, "learn", lambda self: learned_at.append(self.clock) or self._pending.clear())
+
+    def learn(self):
+        learned_at.append(self.clock)
+        self._pending = Pending()
+
+    monkeypatch.setattr(Curiosity, "learn", learn)
     makers: list[Any] = [lambda: Counter(9), lambda: Broken(9), lambda: Counter(9)]
     envs = CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, config=CONFIG, learn_every=2, seed=3)
     envs.reset()

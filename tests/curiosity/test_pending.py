@@ -81,5 +81,5 @@ def test_frames_of_resets_are_not_kept_for_ever_either():
     bonus, o = made(), np.zeros((N, *FRAME.spec.shape), np.uint8)
     for _ in range(5 * L):
         bonus.reset(o)
-    assert sum(len(a_t) for a_t, *_ in bonus._pending) <= 2 * L
+    assert sum(len(a_t) for a_t, *_ in bonus._pending.rollouts) <= 2 * L
     assert (bonus.num_pending, bonus.learn()) == (0, None)

@@ -58,7 +58,8 @@ def test_a_wrong_reward_is_refused_in_one_line(name):
 def test_a_reward_whose_reads_are_not_what_it_pays_is_refused(name):
     """Training would pay one, a stream the other: here one of them is the other's opposite."""
     right = ndigo.REWARDS[name]
-    opposite = dataclasses.replace(right, name="mine", reads=[(k, -w) for k, w in right.reads])
+    reads = [(k, -w) for k, w in right.reads]
+    opposite = dataclasses.replace(right, name="mine", reads=reads, pay=lambda *seen: right.pay(*seen))
     with pytest.raises(NdigoError) as refused:
         check_reward(opposite, ndigo.EXPERIMENTS["exp1"].world, CONFIG)
     assert re.fullmatch(

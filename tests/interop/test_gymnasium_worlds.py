@@ -22,7 +22,8 @@ from ndigo.config import preset
 from ndigo.errors import NdigoError
 from ndigo.gate import check_records
 from ndigo.interop.suites import from_gymnasium, suite_world
-from ndigo.rewards import make_reward
+from ndigo.rewards import IntrinsicReward, make_reward, paid, table
+from ndigo.types import ahead
 from ndigo.worlds.host import Host, Told
 
 
@@ -188,7 +189,7 @@ def test_what_does_not_fit_is_refused_in_one_line():
     says = "fit no frame by themselves: hand over frame=... and read=... (from_gymnasium and from_gymnax take both)"
     assert says in refused(lambda: Still(picture, np.zeros((84, 84, 3), np.uint8)))
     assert "raised ZeroDivisionError" in refused(lambda: 1 // 0)
-    assert "is float64[2, 2, 1], expected uint8[2, 2, 1]" in refused(
+    assert "read returned float64[2,2,1], expected uint8[2,2,1]" in refused(
         lambda: Still(bits, one), read=lambda o: o.astype(float), frame=frames.bits(["a"], 2)
     )
     assert "the value 2, expected 0 or 1" in refused(
@@ -198,10 +199,46 @@ def test_what_does_not_fit_is_refused_in_one_line():
         suite_world("gymnasium::CartPol-v1")
 
 
+@pytest.mark.parametrize(
+    ("reward", "says"),
+    [
+        (None, "step 1 of it returned the reward nan, expected a finite number"),
+        (float("nan"), "step 1 of it returned the reward nan, expected a finite number"),
+        (np.zeros(1), "step 1 of it: its rewards returned float32[2,1], expected floating[2]"),
+    ],
+)
+def test_a_reward_that_is_no_number_is_refused_in_one_line(reward, says):
+    class Paying(Still):
+        def step(self, action: Any) -> Any:
+            return self.observation, reward, False, False, {}
+
+    bits, one = spaces.Box(0, 1, (2, 2, 1), np.uint8), np.ones((2, 2, 1), np.uint8)
+    assert says in refused(lambda: Paying(bits, one))
+
+
+def test_rewards_of_ones_own_are_tried_on_its_episodes():
+    """Their ends among them: half of the windows' frames begin or end one."""
+    world, config = from_gymnasium(CountingEnv, name="counting"), dataclasses.replace(preset("cpu"), reward="<mine>")
+    check_records(config, world, IntrinsicReward("mine", reads=((1, -1.0), (2, 1.0))))
+    pe = make_reward("pe")
+    check_records(config, world, IntrinsicReward("mine", lambda *seen: pe.pay(*seen), reads=((1, 1.0),)))
+    with pytest.raises(NdigoError, match=r"reward mine: reads sum to .* where pay's r_t is .*, expected the same"):
+        check_records(config, world, IntrinsicReward("mine", lambda *seen: pe.pay(*seen), reads=((1, 2.0),)))
+    with pytest.raises(NdigoError, match="reward mine: pay raised ValueError: 2 steps ahead of a table"):
+        check_records(config, world, IntrinsicReward("mine", lambda p, m, o, seen: paid(ahead(table(seen)[:, :1], 2))))
+
+
+@pytest.mark.parametrize(("asked", "measured"), [(None, 1000), (7, 7), (5000, 5000)])
+def test_an_episode_is_measured_as_long_as_asked(asked, measured):
+    assert from_gymnasium(CountingEnv, num_steps=asked).num_steps == measured
+    with pytest.raises(NdigoError, match="num_steps is -1, expected a whole number of at least 1"):
+        from_gymnasium(CountingEnv, num_steps=-1)
+
+
 def test_numbers_outside_of_the_bounds_that_a_space_declares_are_refused():
     """They would be in the outer bins. Not so what float32 rounds, what has no bound, and what is read otherwise."""
     square = spaces.Box(0, 5, (2,), np.float32)
-    says = "entry 1 of an observation is 15, but its space lies between 0 and 5: correct the space, or hand over a fra"
+    says = "entry 1 of an observation is 15, but its space lies between 0 and 5: correct the space, or hand over frame="
     assert f"world out: {says}" in refused(lambda: Still(square, np.array([5, 15], np.float32)), name="out")
     half = spaces.Box(np.array([-np.inf, -3], np.float32), np.array([1e6, np.inf], np.float32))
     assert "entry 0 of an observation is 2e+06" in refused(lambda: Still(half, np.array([2e6, 0], np.float32)))

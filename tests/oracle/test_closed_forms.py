@@ -10,7 +10,7 @@ from reference.brownian import ParkedWatcher
 
 from ndigo.agent import follow, random_walker
 from ndigo.oracle import expected_ndigo, ideal_table, knowledge, make_filter
-from ndigo.rewards import make_ndigo_sum, ndigo_reward, pay_sum
+from ndigo.rewards import make_ndigo_sum, ndigo_reward, sum_of_losses
 from ndigo.types import Policy, Window, ahead
 from ndigo.worlds import Object, make_world
 from ndigo.worlds.rollout import rollout
@@ -83,14 +83,15 @@ def test_first_sight_of_a_fixed_object_pays_ln_48_and_a_located_one_nothing():
     filter_ = make_filter(world)
     table = jax.jit(lambda e: ideal_table(filter_, filter_.run(e.a_t, e.o_t), e.a_t, e.o_t, K=5))(episode)
     window = Window.whole(episode.o_t, episode.a_t)
-    pay = jax.jit(lambda L: ({H: ndigo_reward(L, H) for H in (1, 2, 4)}, pay_sum(L, make_ndigo_sum(5).reads, window)))
-    rewards, summed = jax.device_get(pay(table.channels))
+    pay = jax.jit(lambda L: {H: ndigo_reward(L, H) for H in (1, 2, 4)})
+    rewards = jax.device_get(pay(table.channels))
+    summed, _ = sum_of_losses(table.channels, make_ndigo_sum(5).reads, window)
     for H, r_tc in rewards.items():
         r_fixed = r_tc[:, 1]
         assert r_fixed[3 + H - 1] == pytest.approx(np.log(48), abs=1e-4)
         assert abs(np.delete(r_fixed, 3 + H - 1)).max() < 1e-4
     # The sum over horizons pays for each of the next K-1 frames that show it.
-    np.testing.assert_allclose(summed.r_tc[:, 1], np.log(48) * np.isin(np.arange(20), (3, 4, 5, 6)), atol=1e-4)
+    np.testing.assert_allclose(summed[:, 1], np.log(48) * np.isin(np.arange(20), (3, 4, 5, 6)), atol=1e-4)
 
 
 @pytest.mark.parametrize(("first_visit", "loss"), [(10, 0.1), (20, 0.19)])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ from ndigo.cli import main
 from ndigo.palette import ORANGE, SKY, WALLS
 from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.references import reference_lines
-from ndigo.report.curves import channel_styles
+from ndigo.report.curves import channel_styles, curves_figure
 from ndigo.report.tables import HEADINGS
 from ndigo.storage.seal import seal
 
@@ -148,6 +151,30 @@ def test_no_run_at_all_is_one_line(capsys):
 
 def test_every_channel_of_a_world_without_a_map_has_a_stroke_of_its_own():
     channels = ["walls", "object", "colour", "state", "direction"]
-    styles = channel_styles({"in_view": [], "channels": channels}, None)
-    assert len({*styles.values()}) == len(channels) == len({colour for colour, _ in styles.values()})
-    assert styles["walls"][0] == WALLS
+    for events in ([], [f"event{i}" for i in range(22)]):  # so many are drawn as one
+        styles = channel_styles({"in_view": events, "channels": channels}, None)
+        assert {*styles} == {*channels}
+        assert len({*styles.values()}) == len(channels) == len({colour for colour, _ in styles.values()})
+        assert styles["walls"][0] == WALLS
+    numbers = [f"x{i}" for i in range(20)]
+    assert len({*channel_styles({"in_view": [], "channels": numbers}, None).values()}) == 21  # and the walls'
+
+
+def test_a_task_that_only_costs_is_drawn_the_right_way_up():
+    returns = (-200.0, -150.0)
+    nothing, learning = {"discovery_loss": [[]], "visits": [[]]}, {"reward_c": [[0.5]]}
+    world = {"channels": ["x"], "in_view": [], "objects": []}
+    lines = [
+        {"step": 10 * i, "evaluation": nothing | {"coverage": [3.0], "task_return": [r]}, "learning": learning}
+        for i, r in enumerate(returns)
+    ]
+    run: Any = SimpleNamespace(
+        path=Path("costly"),
+        settings=lambda: {"world": world, "config": {"seeds": 1}, "reward": "pe"},
+        evaluations=lambda: lines,
+        metrics=lambda: lines,
+    )
+    of_title = {axis.get_title(): axis.get_ylim() for axis in curves_figure([run]).axes}
+    low, high = of_title["task return"]
+    assert low <= min(returns) < max(returns) <= high
+    assert of_title["places per episode"][0] == 0

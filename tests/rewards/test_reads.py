@@ -11,7 +11,7 @@ import pytest
 from random_windows import random_window
 
 from ndigo.errors import NdigoError
-from ndigo.rewards import IntrinsicReward, make_reward
+from ndigo.rewards import IntrinsicReward, make_reward, pay_stored
 from ndigo.types import Paid, Seen, Window
 
 S, T, N, FAR = 30, 12, 4, 6  # steps and streams in all, steps in a window, how far ahead is predicted
@@ -104,8 +104,13 @@ def test_new_reads_of_a_record_are_a_new_sum():
     loss_tk, began = streams(ends=False)
     expected = by_definition(loss_tk, began, far.reads)
     np.testing.assert_allclose(paid_for(far, loss_tk, began, 0, ends=False).r_t, expected[:T], atol=1e-6)
+    assert dataclasses.replace(far, reads=()).pay is pay_stored
+    assert IntrinsicReward("further", reads=((1, 1.0),), num_ahead=5).num_ahead == 5
 
 
 def test_reads_that_no_table_has_are_one_line():
-    with pytest.raises(NdigoError, match=r"reads has k = 0, expected 1 to num_ahead"):
+    with pytest.raises(NdigoError, match=r"reward none: reads has k = 0, expected at least 1"):
         IntrinsicReward("none", reads=((0, 1.0), (2, 1.0)))
+    pay = make_reward("icm").pay
+    with pytest.raises(NdigoError, match=r"reward far: reads has k = 3, expected 1 to num_ahead, which is 2"):
+        IntrinsicReward("far", pay, reads=((3, 1.0),), num_ahead=2)

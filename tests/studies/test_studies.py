@@ -92,7 +92,7 @@ def test_the_results_page_and_the_readme_say_what_the_rows_measured():
     far, divided = (rows[f"exp4-{name}"].per_seed("frequency", "fixed") for name in ("ndigo-10", "icm"))
     assert rows["exp4-ndigo-4"].per_seed("first_visit", "brownian").max() < 15
     assert sorted(far)[-5] == 63
-    assert (rows["exp4-ndigo-10"].discovery_loss() < 1.65).sum() == 3
+    assert (rows["exp4-ndigo-10"].discovery_loss() < 1.7).sum() == 3
     assert (divided > 90).sum() == 4
     assert (rows["exp4-icm"].per_seed("frequency", "brownian") == 100).sum() == 6
     assert (rows["exp3-pe"].per_seed("visits", "noise") > 150).sum() == 7

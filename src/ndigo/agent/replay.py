@@ -1,7 +1,8 @@
-"""Replay of whole windows: a ring of rows, each a window of T steps that never crosses an episode.
+"""Replay of whole windows: a ring of rows, each a window of T steps.
 
-An episode of S steps is cut at 0, T, 2T, ... (replay period = trace length, paper); a last window that
-would hang over the end starts at S - T instead. Frames are stored as their kind packs them.
+An episode of S steps is cut at 0, T, 2T, ... (replay period = trace length, paper); a last window that would hang over
+the end starts at S - T instead. Streams of episodes that end by themselves are cut across their ends. Frames are stored
+as their kind packs them.
 """
 
 from __future__ import annotations

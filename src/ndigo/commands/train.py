@@ -25,7 +25,7 @@ from ndigo.devices.processes import is_first, join
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.gate import check_records
 from ndigo.interop.finding import find_world
-from ndigo.naming import as_reward, as_world, default_path, default_preset, settled
+from ndigo.naming import SETTLED, as_reward, as_world, default_path, default_preset, settled
 from ndigo.report.numbers import how_many
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.scale.settings_file import is_run, read_settings
@@ -228,15 +228,15 @@ def _begin(config: Config, args: Arguments, logs: Sequence[str]) -> tuple[list[R
 
 
 def _given(config: Config, args: Arguments) -> dict[str, Any]:
-    """Every setting, but for a window that is the preset's and that a short episode may cut."""
-    settings = dataclasses.asdict(config)
-    return settings if "window" in args.given else {name: settings[name] for name in settings if name != "window"}
+    """Every setting, but for those of the preset that the world may change."""
+    settings = dataclasses.asdict(config).items()
+    return {name: value for name, value in settings if name in args.given or name not in SETTLED}
 
 
 def _show_plan(config: Config, args: Arguments) -> None:
     with working("counting"):
         records = as_world(config.world), as_reward(config.reward)
-        config, told = settled(config, *records, is_window_given="window" in args.given)
+        config, told = settled(config, *records, given=args.given)
         sizes = _sizes(config, *records)
     if args.json:
         print(json.dumps({"settings": dataclasses.asdict(config), "notes": told, "sizes": sizes}, indent=1))

@@ -11,6 +11,7 @@ Everything is checked before anything changes: after an error the object is as i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -69,11 +70,10 @@ class Curiosity:
         key, self._key = jax.random.split(jax.random.key(seed))
         self.state = self._programs.init(key, num_envs)
         self.carry = self.pure.start(num_envs)
-        self.clock = 0  # steps paid
+        self.clock = 0  # steps paid, and resets
         self.numbers: Numbers | None = None  # of the last `learn` that learned
         self._scaling = scaling.start(num_envs)
-        self._pending: list[Steps] = []
-        self._num_kept = 0  # steps and resets in them, counted along: they can be many
+        self._pending = Pending()
         self._seen: Any = None  # the newest frames
 
     @property
@@ -83,7 +83,7 @@ class Curiosity:
     @property
     def num_pending(self) -> int:
         """Steps that were paid and not learned from, of very many the newest; the frames of a reset are none."""
-        return sum(int((a_t[:, 0] != NO_ACTION).sum()) for a_t, *_ in self._pending)
+        return self._pending.num_steps
 
     def reset(self, observations: Any) -> None:
         """The first frames of all streams; what they showed before is over, with no last frame of its own."""
@@ -158,10 +158,10 @@ class Curiosity:
         if self.num_pending == 0:
             return None
         next_key, key = jax.random.split(self._key)
-        *before, last = _rollouts(self._pending, self.num_pending, self._num_held)
+        *before, last = _rollouts(self._pending.rollouts, self.num_pending, self._num_held)
         self._store(before)
         self.state, numbers = self._programs.learn(key, self.state, last, None)
-        self._key, self._pending, self._num_kept = next_key, [], 0
+        self._key, self._pending = next_key, Pending()
         numbers = jax.device_get(numbers)
         if numbers.updates == 0:
             return None
@@ -174,14 +174,14 @@ class Curiosity:
 
     def save(self, path: str | Path) -> Path:
         """Weights, optimiser, replay, beliefs, keys and clock into a folder; the save before stays beside it."""
-        return saving.save(Path(path), self._settings(), self.clock, self._tree(), self._pending, self._seen)
+        return saving.save(Path(path), self._settings(), self.clock, self._tree(), self._pending.rollouts, self._seen)
 
     def load(self, path: str | Path) -> None:
         """Goes on from a save, bit for bit; an error where it is of another reward, frame, size or setting."""
         found = saving.load(Path(path), self._settings(), self._tree(), self.frame)
-        self.clock, tree, self._pending, self._seen = found
+        self.clock, tree, pending, self._seen = found
         self.state, self.carry, self._scaling, self._key = tree
-        self._num_kept = sum(len(a_t) for a_t, *_ in self._pending)
+        self._pending = Pending(pending)
 
     def _tree(self) -> Any:
         return self.state, self.carry, self._scaling, self._key
@@ -207,29 +207,17 @@ class Curiosity:
     def _keep(self, carry: Any, scales: Any, *rollouts: Steps) -> None:
         """What was paid, for the next steps and the next `learn`."""
         self.carry, self._scaling = carry, scales
-        self._pending += rollouts
-        num = sum(len(a_t) for a_t, *_ in rollouts)
-        self.clock, self._num_kept = self.clock + num, self._num_kept + num
+        self._pending.add(rollouts)
+        self.clock += sum(len(a_t) for a_t, *_ in rollouts)
         self._seen = jax.tree.map(lambda x: x[-1], rollouts[-1][1])
-        if self._num_kept > 2 * self._num_held:  # twice: so only one step in many waits for it
-            self._drop_oldest()
+        if self._pending.num_frames > 2 * self._num_held:  # twice: so only one step in many waits for it
+            old, self._pending = self._pending.split(self._num_held)
+            self._store(_rollouts(old, self._num_held, self._num_held))
 
     @property
     def _num_held(self) -> int:
         """Frames of each stream that the replay holds."""
         return self.state.streams.is_first.shape[1]
-
-    def _drop_oldest(self) -> None:
-        """Keeps only steps that can still be learned from: those before would be overwritten in the replay by them.
-
-        It is handed the old ones now. Only `learn` changes the weights, so beliefs and windows become what they would
-        have been then.
-        """
-        sizes = np.array([len(a_t) for a_t, *_ in self._pending])
-        is_old = sizes[::-1].cumsum()[::-1] - sizes >= self._num_held  # what came after fills the replay
-        num_old, self._num_kept = int(is_old.sum()), int(sizes[~is_old].sum())
-        old, self._pending = self._pending[:num_old], self._pending[num_old:]
-        self._store(_rollouts(old, self._num_held, self._num_held))
 
     def _store(self, rollouts: list[Steps]) -> None:
         """Into the replay, without an update: so the key is not read."""
@@ -268,6 +256,32 @@ def _as_numpy(x: Any) -> np.ndarray:
 def _in_time(step: Any) -> Steps:
     """One step as a rollout."""
     return jax.tree.map(lambda x: x[None], step)
+
+
+class Pending:
+    """Steps that were paid and not learned from, and how many: to count them at every step would take ever longer."""
+
+    def __init__(self, rollouts: Sequence[Steps] = ()):
+        self.rollouts: list[Steps] = []
+        self.num_steps = 0
+        self.num_frames = 0  # of resets too
+        self.add(rollouts)
+
+    def add(self, rollouts: Sequence[Steps]) -> None:
+        self.rollouts += rollouts
+        for a_t, *_ in rollouts:
+            self.num_steps += int((a_t[:, 0] != NO_ACTION).sum())
+            self.num_frames += len(a_t)
+
+    def split(self, num_held: int) -> tuple[list[Steps], Pending]:
+        """What a replay of `num_held` frames would overwrite before it is learned from, and the rest.
+
+        The replay is handed the first at once. Only `learn` changes the weights, so beliefs and windows become what
+        they would have been then.
+        """
+        sizes = np.array([len(a_t) for a_t, *_ in self.rollouts])
+        num_old = int((sizes[::-1].cumsum()[::-1] - sizes >= num_held).sum())  # what came after fills the replay
+        return self.rollouts[:num_old], Pending(self.rollouts[num_old:])
 
 
 def _rollouts(pending: list[Steps], num_paid: int, L: int) -> list[Steps]:

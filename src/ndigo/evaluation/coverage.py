@@ -43,7 +43,8 @@ def distinct(place_t: UInt32[Array, " T"], counts: Bool[Array, " T"]) -> Int[Arr
 
 def _words(x: Array) -> UInt32[Array, " n"]:
     if jnp.issubdtype(x.dtype, jnp.floating):
-        return lax.bitcast_convert_type(x.astype(jnp.float32), jnp.uint32).ravel()
+        x = jnp.where(x == 0, 0.0, x.astype(jnp.float32))  # -0.0 is no other place
+        return lax.bitcast_convert_type(x, jnp.uint32).ravel()
     return x.astype(jnp.uint32).ravel()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ndigo.config import Config
 from ndigo.from_module import is_module
-from ndigo.gate.host import check_host, check_processes
+from ndigo.gate.host import check_processes, sample_host
 from ndigo.gate.reward import check_reads, check_reward, refuse_short_windows
 from ndigo.gate.streams import refuse_missing_task
 from ndigo.gate.world import check_world
@@ -19,7 +19,7 @@ from ndigo.worlds import World
 def check_records(config: Config, world: World, reward: IntrinsicReward) -> None:
     """Tries the records that the settings do not name as ours."""
     if world.host is not None:
-        check_host(world)
+        sample_host(world)
     elif is_own(config.world):
         check_world(world)
     refuse_missing_task(config, world, reward)

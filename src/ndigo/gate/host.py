@@ -1,4 +1,4 @@
-"""A world of the host against its record: some steps of one environment in this process, and one in another."""
+"""A world of the host against its record: some steps of environments in this process, and one in another."""
 
 from __future__ import annotations
 
@@ -7,42 +7,53 @@ import os
 import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import IO, Any
+from typing import IO
 
 import jax
 import numpy as np
 
 from ndigo.errors import NdigoError, running
-from ndigo.gate.shapes import text_of
+from ndigo.gate.shapes import require_array
+from ndigo.gate.world import EPISODES, MOST_TRIED, Sample, check_frame_types
 from ndigo.worlds import World
 from ndigo.worlds.host import FAILED
 
-NUM_STEPS = 200  # of uniform actions
+NUM_STEPS = 200  # of each
 
 
-@lru_cache(maxsize=32)
-def check_host(world: World) -> None:
-    """An error in one line where a frame is not what the record says."""
+@lru_cache(maxsize=MOST_TRIED)
+def sample_host(world: World) -> Sample:
+    """Uniform actions in a few environments; an error in one line where one shows what the record does not say."""
     assert world.host is not None
     whose = f"world {world.name}:"
-    rng = np.random.default_rng(0)
+    actions = np.random.default_rng(0).integers(0, world.num_actions, (NUM_STEPS, EPISODES))
     with running(f"{whose} an environment of it"):
-        envs = world.host.open(1, 0)
-    frames = []
+        envs = world.host.open(EPISODES, 0)
+    frames, ends = [], []
     with contextlib.closing(envs):
-        for t in range(NUM_STEPS):
+        for t in range(NUM_STEPS + 1):
             with running(f"{whose} step {t} of it"):
                 if t:
-                    envs.send(rng.integers(0, world.num_actions, 1))
-                o_t = envs.receive().o_t if t else envs.reset(0).o_t
-            _require_types(f"{whose} a frame", o_t, world.frame.spec)
-            frames.append(jax.tree.map(np.array, o_t))
-    o_t = jax.tree.map(lambda *parts: np.concatenate(parts), *frames)
-    if (wrong := world.frame.wrong(o_t)) is not None:
-        raise NdigoError(f"{whose} {wrong}")
+                    envs.send(actions[t - 1])
+                told = envs.receive() if t else envs.reset(0)
+            check_frame_types(f"{whose} read", jax.tree.map(lambda x: x[0], told.o_t), world.frame.spec)
+            require_array(f"{whose} step {t} of it: its rewards", told.reward, (EPISODES,), "floating")
+            if not np.isfinite(told.reward).all():
+                n = int((~np.isfinite(told.reward)).argmax())
+                raise NdigoError(
+                    f"{whose} step {t} of it returned the reward {told.reward[n]}, expected a finite number"
+                )
+            frames.append(jax.tree.map(np.array, told.o_t))
+            ends.append(np.array(told.is_last))
+    o_t = jax.tree.map(lambda *parts: np.stack(parts, axis=1), *frames)
+    for n in range(EPISODES):
+        if (wrong := world.frame.wrong(jax.tree.map(lambda x: x[n], o_t))) is not None:  # noqa: B023
+            raise NdigoError(f"{whose} {wrong}")
+    is_first = np.stack([np.ones(EPISODES, bool), *ends[:-1]], axis=1)
+    return Sample(o_t, actions.T, truth=None, is_first=is_first)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=MOST_TRIED)
 def check_processes(world: World) -> None:
     """An error in one line, by the other process's own last word, where it cannot make the environment."""
     if world.host is None:
@@ -73,15 +84,3 @@ def _errors_into(file: IO[bytes]) -> Iterator[None]:
     finally:
         os.dup2(before, 2)
         os.close(before)
-
-
-def _require_types(whose: str, found: Any, spec: Any) -> None:
-    if isinstance(spec, dict):
-        if not isinstance(found, dict) or set(found) != set(spec):
-            raise NdigoError(f"{whose} is {text_of(found)}, expected a dictionary with {', '.join(map(repr, spec))}")
-        for name, part in spec.items():
-            _require_types(f"{whose} under {name!r}", found[name], part)
-        return
-    if not hasattr(found, "dtype") or (found.shape[1:], found.dtype) != (spec.shape, spec.dtype):
-        shown = f"{found.dtype}{list(found.shape[1:])}" if hasattr(found, "dtype") else text_of(found)
-        raise NdigoError(f"{whose} is {shown}, expected {spec.dtype}{list(spec.shape)}: read must return the frame")

@@ -19,9 +19,10 @@ from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.errors import NdigoError, running
 from ndigo.frames import Frame
+from ndigo.gate.host import NUM_STEPS, sample_host
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, text_of
 from ndigo.gate.world import EPISODES, MOST_STEPS, MOST_TRIED, Sample, sample
-from ndigo.rewards import IntrinsicReward, pay_stored, pay_sum, refuse_short, table
+from ndigo.rewards import IntrinsicReward, PaySum, pay_stored, refuse_short, table
 from ndigo.training.curious import init_model
 from ndigo.training.learner import make_learner
 from ndigo.types import Paid, Seen, Window
@@ -35,19 +36,20 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
     """An error in one line where a function of the reward does not return what the record says."""
     _check_record(reward)
     whose = f"reward {reward.name}:"
-    T = min(config.window, world.num_steps, MOST_STEPS)
+    T = min(config.window, world.num_steps, MOST_STEPS if world.host is None else NUM_STEPS)
 
     def pay(params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
         """What it pays, and in its notes what it and its `reads` make of another table."""
         with running(f"{whose} pay"):
             paid = reward.pay(params, memory, model, seen)
         _check_types(whose, paid, T, len(world.channels))
-        tried = _both_ways(whose, reward, params, memory, model, seen) if reward.reads else None
+        tried = _both_ways(reward, params, memory, model, seen) if reward.reads else None
         return dataclasses.replace(paid, notes=(paid.notes, tried))
 
     learner = make_learner(config, world, dataclasses.replace(reward, pay=pay))
     with running(f"{whose} init or remember"):
         state = jax.eval_shape(learner.init, jax.random.key(0))
+    _check_memory(reward, state.memory)
 
     def play(key: Any, params: Params, window: Window) -> Paid:
         """The loss of the window, of which only what was paid on the way is kept."""
@@ -75,10 +77,13 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
 def check_reads(reward: IntrinsicReward, frame: Frame, num_actions: int, config: Config) -> None:
     """An error where the reward's `reads` are not what it pays, tried without a world: on made-up frames and actions.
 
-    One of the streams has an episode that ends amid the window.
+    One of the streams has an episode that ends amid the window. Without a `pay` of its own it pays what it reads.
     """
-    whose, T, rng = f"reward {reward.name}:", reward.num_ahead + 2, np.random.default_rng(0)
     like = jax.eval_shape(lambda key: init_model(key, config, reward, frame, num_actions), jax.random.key(0))
+    _check_memory(reward, jax.eval_shape(reward.remember, like))
+    if isinstance(reward.pay, PaySum):
+        return
+    whose, T, rng = f"reward {reward.name}:", reward.num_ahead + 2, np.random.default_rng(0)
     is_first = np.zeros((T + 1, EPISODES), bool)
     is_first[0], is_first[2, 0] = True, True
     a_tm1 = np.where(is_first, 0, rng.integers(num_actions, size=is_first.shape, dtype=np.int32))
@@ -98,7 +103,7 @@ def check_reads(reward: IntrinsicReward, frame: Frame, num_actions: int, config:
         )
         own, memory, seen = reward.init(key, model), reward.remember(model), model.look(window, reward.num_ahead)
         _check_types(whose, reward.pay(own, memory, model, seen), T, len(frame.channels))
-        return _both_ways(whose, reward, own, memory, model, seen)
+        return _both_ways(reward, own, memory, model, seen)
 
     model = jax.tree.map(_small, like)
     # A curiosity may be made inside somebody's `jit`.
@@ -133,6 +138,12 @@ def _check_record(reward: IntrinsicReward) -> None:
         raise NdigoError(f"{whose} it has neither pay nor on_episode, expected one of them or both")
 
 
+def _check_memory(reward: IntrinsicReward, memory: Any) -> None:
+    if reward.reads_memory and not hasattr(memory, "look"):
+        said = f"reads_memory reads a model, and remember returned {text_of(memory)}"
+        raise NdigoError(f"reward {reward.name}: {said}")
+
+
 def _check_types(whose: str, paid: Any, T: int, C: int) -> None:
     require_record(f"{whose} pay", paid, Paid)
     require_array(f"{whose} pay's r_t", paid.r_t, (T, EPISODES), "floating")
@@ -160,22 +171,15 @@ def _check_values(whose: str, paid: Paid) -> None:
         raise NdigoError(f"{whose} pay's r_tc sums to {ours:.4g} where r_t is {theirs:.4g}, expected the same sum")
 
 
-def _both_ways(
-    whose: str, reward: IntrinsicReward, params: Any, memory: Any, model: Any, seen: Seen
-) -> tuple[Paid, Array]:
+def _both_ways(reward: IntrinsicReward, params: Any, memory: Any, model: Any, seen: Seen) -> tuple[Paid, Array]:
     """What `pay`, and what `reads` make of the window with a table of losses that differ, as a fresh model's do not.
 
     r_t = sum over (k, w) of w L_{t+1|t+1-k}, k cut at the episode's first frame: so a stream is paid (`curiosity`).
     """
     drawn = jax.random.uniform(jax.random.key(0), table(seen).shape)
     seen = dataclasses.replace(seen, loss_tk=jnp.where(table(seen) == 0, 0.0, drawn))  # 0: beyond the window
-    tables = [(table(seen), reward.reads)]
-    if reward.reads_memory:
-        if not hasattr(memory, "look"):
-            raise NdigoError(f"{whose} reads_memory reads a model, and remember returned {text_of(memory)}")
-        tables.append((table(memory.look(seen.window, reward.num_ahead)), reward.reads_memory))
-    by_reads = sum(pay_sum(loss_tk, reads, seen.window).r_t for loss_tk, reads in tables)
-    return reward.pay_steps(params, memory, model, seen), jnp.asarray(by_reads)
+    by_reads = PaySum(reward.reads, reward.reads_memory)(params, memory, model, seen)
+    return reward.pay_steps(params, memory, model, seen), by_reads.r_t
 
 
 def _check_reads(whose: str, paid: Paid, by_reads: np.ndarray) -> None:
@@ -191,7 +195,7 @@ def _check_reads(whose: str, paid: Paid, by_reads: np.ndarray) -> None:
 
 def _window(reward: IntrinsicReward, world: World, T: int, params: Params) -> Window:
     """The first T steps of sampled episodes, as the learner reads them from the replay."""
-    episodes = sample(world)
+    episodes = sample(world) if world.host is None else sample_host(world)
     a_t = jnp.asarray(episodes.a_t[:, :T].swapaxes(0, 1), jnp.int32)
     o_t = jax.tree.map(lambda x: jnp.asarray(x[:, : T + 1].swapaxes(0, 1)), episodes.o_t)
     num_objects = 0 if params.probe is None else len(world.objects)

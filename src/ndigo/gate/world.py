@@ -44,7 +44,7 @@ def check_world(world: World) -> None:
     after = returned(f"{whose} step", world.step, key, state, a_t)
     require_same(f"{whose} step", after, state, "what reset returned")
     frame = returned(f"{whose} observe", world.observe, state)
-    _check_frame_types(f"{whose} observe", frame, world.frame.spec)
+    check_frame_types(f"{whose} observe", frame, world.frame.spec)
     if world.truth is not None:
         _check_truth_types(world, returned(f"{whose} truth", world.truth, state))
     check_ends(world, state)
@@ -139,7 +139,7 @@ def _check_frame_record(world: World) -> None:
                 raise unknown_name(f"kind of channel {channel.name!r} of world {world.name}", channel.kind, KINDS)
 
 
-def _check_frame_types(whose: str, found: Any, spec: Any) -> None:
+def check_frame_types(whose: str, found: Any, spec: Any) -> None:
     """What `observe` returns has the frame's shape and type; a join's dictionary has its parts' names."""
     if not isinstance(spec, dict):
         require_array(whose, found, spec.shape, spec.dtype)
@@ -148,7 +148,7 @@ def _check_frame_types(whose: str, found: Any, spec: Any) -> None:
         what = f"a dictionary with {', '.join(map(repr, sorted(found)))}" if isinstance(found, dict) else text_of(found)
         raise NdigoError(f"{whose} returned {what}, expected a dictionary with {', '.join(map(repr, spec))}")
     for name, part in spec.items():
-        _check_frame_types(f"{whose} under {name!r}", found[name], part)
+        check_frame_types(f"{whose} under {name!r}", found[name], part)
 
 
 def _check_truth_types(world: World, truth: Any) -> None:

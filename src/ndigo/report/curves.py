@@ -45,42 +45,36 @@ def curves_figure(runs: Sequence[RunFolder], grid: Grid | None = None) -> Figure
         ("reward per step (nats)", _reward_split),
         ("model loss (nats)", _model_loss),
     ]
-    panels = [(title, read) for title, read in panels if any(read(run) for run in runs)]
+    curves = {title: [read(run) for run in runs] for title, read in panels}
     with rc_context(STYLE):
-        return _panels(runs, panels, grid)
+        return _panels(runs, {title: of_runs for title, of_runs in curves.items() if any(of_runs)}, grid)
 
 
-def _panels(
-    runs: Sequence[RunFolder], panels: Sequence[tuple[str, Callable[[RunFolder], list[Curve]]]], grid: Grid | None
-) -> Figure:
+def _panels(runs: Sequence[RunFolder], panels: dict[str, list[list[Curve]]], grid: Grid | None) -> Figure:
+    """A column for each panel, a row for each run."""
     # A figure of its own, not pyplot's: no window system, no state left behind.
     figure = Figure(figsize=(PAGE * len(panels) / 3, 0.4 + 1.7 * len(runs)), layout="constrained")
     axes = figure.subplots(len(runs), len(panels), squeeze=False, sharex="col", sharey="col")
+    styles = [channel_styles(run.settings()["world"], grid) for run in runs]
     for i, run in enumerate(runs):
-        settings = run.settings()
-        styles = channel_styles(settings["world"], grid)
-        for j, (title, read) in enumerate(panels):
-            _draw(axes[i, j], read(run), styles)
+        for j, (title, curves) in enumerate(panels.items()):
+            _draw(axes[i, j], curves[i], styles[i])
             if i == 0:
                 axes[i, j].set_title(title)
             if title.startswith("discovery") and grid is not None:
                 _reference_levels(axes[i, j], grid)
             if i == len(runs) - 1:
                 axes[i, j].set_xlabel("learner steps")
+        settings = run.settings()
         num_seeds = settings["config"]["seeds"]
         seeds = "1 seed" if num_seeds == 1 else f"{num_seeds} seeds, 95% interval"
         axes[i, 0].set_ylabel(f"{run.path.name}\n{settings['reward']}, {seeds}", fontsize=6.5)
-    for j, (_, read) in enumerate(panels):
-        if read not in (_reward_split, _model_loss):
-            # These have a true zero; a reward, and the nats of a density, may be negative.
-            # Last of all: it ends the scaling to what is drawn.
+    for j, curves in enumerate(panels.values()):
+        # Last of all: it ends the scaling to what is drawn.
+        if all((values >= 0).all() for of_run in curves for _, _, values in of_run):
             axes[0, j].set_ylim(bottom=0)
-    for i, run in enumerate(runs):
-        for j, (_, read) in enumerate(panels):
-            curves, styles = read(run), channel_styles(run.settings()["world"], grid)
-            ends = [
-                (float(values.mean(axis=0)[-1]), name, styles.get(name, (INK, "-"))[0]) for name, _, values in curves
-            ]
+        for i, of_run in enumerate(curves):
+            ends = [(float(v.mean(axis=0)[-1]), name, styles[i].get(name, (INK, "-"))[0]) for name, _, v in of_run]
             label_ends(axes[i, j], ends)
     return figure
 
@@ -144,7 +138,8 @@ def _draw(axis: Axes, curves: Sequence[Curve], styles: dict[str, Style]) -> None
 def channel_styles(world: dict[str, Any], grid: Grid | None) -> dict[str, Style]:
     """Colour and dash by name: an object's as its kind's, where the map tells it; walls are grey."""
     kinds = {} if grid is None else {o.name: o.kind for o in grid.objects}
-    names = [*world["in_view"], *(name for name in world["channels"] if name not in ("walls", *world["in_view"]))]
+    in_view = world["in_view"] if len(world["in_view"]) <= MANY else []  # more are not drawn
+    names = [*in_view, *(name for name in world["channels"] if name not in ("walls", *in_view))]
     colours = object_colours([kinds.get(name, "") for name in names])
     named = enumerate(zip(names, colours, strict=True))
     return {"walls": (WALLS, (0, (1, 1)))} | {name: (hexadecimal(colour), dash_of(i)) for i, (name, colour) in named}

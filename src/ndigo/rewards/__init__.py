@@ -16,12 +16,13 @@ from ndigo.rewards.prediction_gain import PREDICTION_GAIN
 from ndigo.rewards.random import RANDOM
 from ndigo.rewards.reward import (
     IntrinsicReward,
+    PaySum,
     earned,
     mean_over_steps,
     paid,
     pay_stored,
-    pay_sum,
     refuse_short,
+    sum_of_losses,
     table,
     task_of,
 )
@@ -68,6 +69,7 @@ def make_reward(name: str, *, trust: Collection[str] | None = None) -> Intrinsic
 __all__ = [
     "REWARDS",
     "IntrinsicReward",
+    "PaySum",
     "earned",
     "ideal",
     "make_information_gain",
@@ -79,8 +81,8 @@ __all__ = [
     "paid",
     "pay_exactly",
     "pay_stored",
-    "pay_sum",
     "refuse_short",
+    "sum_of_losses",
     "table",
     "task_of",
 ]

@@ -5,17 +5,10 @@ r_t = L'_{t+1|t} - L_{t+1|t},   L' under a copy of the model saved every 2 learn
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
-from ndigo.rewards.reward import IntrinsicReward, paid, table
-from ndigo.types import Paid, Seen, ahead
+from ndigo.rewards.reward import IntrinsicReward
 
 PERIOD = 2  # paper
-
-
-def pay(params, memory, model, seen: Seen) -> Paid:
-    old = lax.stop_gradient(memory).look(seen.window, 1)
-    return paid(ahead(table(old), 1) - ahead(table(seen), 1))
 
 
 def after_update(memory, model, paid, step):
@@ -25,7 +18,6 @@ def after_update(memory, model, paid, step):
 
 PREDICTION_GAIN = IntrinsicReward(
     name="pg",
-    pay=pay,
     remember=lambda model: model,
     after_update=after_update,
     reads=((1, -1.0),),

@@ -19,6 +19,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from ndigo.config import Config
@@ -54,11 +55,13 @@ def table(seen: Seen) -> Float[Array, "T K *B C"]:
     return seen.loss_tk
 
 
-def pay_sum(loss_tk: Float[Array, "T K *B C"], reads: Reads, window: Window) -> Paid:
+def sum_of_losses(
+    loss_tk: Float[Array, "T K *B C"], reads: Reads, window: Window
+) -> tuple[Float[Array, "T *B C"], Bool[Array, "T *B"]]:
     """r_t = sum over (k, w) of w L[t+1 | t+1-k]: frame t+1, as it was guessed k steps before.
 
-    A guess from before the episode's first frame is the one from that frame. It is known where the window holds what is
-    summed, or where what it does not hold cancels: NDIGO's first H steps are one loss less itself.
+    A guess from before the episode's first frame is the one from that frame. Also where it is known: where the window
+    holds what is summed, or what it does not hold cancels, as NDIGO's first H steps are one loss less itself.
     """
     here, ever = window.frames_before()
     r_tc, is_known, beyond = jnp.zeros_like(loss_tk[:, 0]), jnp.ones(here.shape, bool), jnp.zeros(here.shape)
@@ -71,7 +74,7 @@ def pay_sum(loss_tk: Float[Array, "T K *B C"], reads: Reads, window: Window) -> 
         r_tc += jnp.where(is_held[..., None], w * guess, 0.0)
         is_known &= is_held | is_from_first
         beyond += jnp.where(is_held, 0.0, w)  # of that one loss, where it is not held
-    return paid(r_tc, is_known & (jnp.abs(beyond) < 1e-6))
+    return r_tc, is_known & (jnp.abs(beyond) < 1e-6)
 
 
 def _k_before(loss_tk: Float[Array, "T K ..."], k: int) -> Float[Array, "T ..."]:
@@ -82,12 +85,18 @@ def _k_before(loss_tk: Float[Array, "T K ..."], k: int) -> Float[Array, "T ..."]
 
 @dataclass(frozen=True)
 class PaySum:
-    """The `pay` of a reward that has `reads` alone."""
+    """The `pay` of a reward that has `reads` alone, and perhaps others of the model that it remembers."""
 
     reads: Reads
+    reads_memory: Reads = ()
 
     def __call__(self, params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
-        return pay_sum(table(seen), self.reads, seen.window)
+        r_tc, is_known = sum_of_losses(table(seen), self.reads, seen.window)
+        if not self.reads_memory:
+            return paid(r_tc, is_known)
+        then = lax.stop_gradient(memory).look(seen.window, self.reads_memory[-1][0])
+        old_tc, is_old_known = sum_of_losses(table(then), self.reads_memory, seen.window)
+        return paid(r_tc + old_tc, is_known & is_old_known)
 
 
 def pay_stored(params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
@@ -139,15 +148,16 @@ class IntrinsicReward:
     def __post_init__(self) -> None:
         for name in ("reads", "reads_memory"):
             object.__setattr__(self, name, _sorted_reads(self, name))
-        if self.reads and not self.reads_memory and (isinstance(self.pay, PaySum) or self._has_no_pay):
-            object.__setattr__(self, "pay", PaySum(self.reads))
-            object.__setattr__(self, "num_ahead", self.reads[-1][0])
+        if isinstance(self.pay, PaySum) or (self.pay is pay_stored and self.on_episode is None):
+            self._pay_what_it_reads()
         for name in ("reads", "reads_memory"):
             _refuse_too_far(self, name)
 
-    @property
-    def _has_no_pay(self) -> bool:
-        return self.pay is pay_stored and self.on_episode is None
+    def _pay_what_it_reads(self) -> None:
+        object.__setattr__(self, "pay", PaySum(self.reads, self.reads_memory) if self.reads else pay_stored)
+        if self.reads and isinstance(self.num_ahead, int):  # what else it is, the gate refuses
+            furthest = max(k for k, _ in (*self.reads, *self.reads_memory))
+            object.__setattr__(self, "num_ahead", max(self.num_ahead, furthest))
 
     @property
     def reads_table_alone(self) -> bool:
@@ -178,12 +188,14 @@ def _sorted_reads(reward: IntrinsicReward, name: str) -> tuple[tuple[int, float]
         raise NdigoError(f"{whose} is {found!r}, expected pairs (k, w), such as ((1, 1.0),)") from None
     if pairs and reward.trains_belief:
         raise NdigoError(f"{whose} is {found!r}, expected none: with trains_belief nothing is predicted")
+    if pairs and pairs[0][0] < 1:
+        raise NdigoError(f"{whose} has k = {pairs[0][0]}, expected at least 1")
     return tuple(pairs)
 
 
 def _refuse_too_far(reward: IntrinsicReward, name: str) -> None:
     for k, _ in getattr(reward, name):
-        if isinstance(reward.num_ahead, int) and not 1 <= k <= reward.num_ahead:
+        if isinstance(reward.num_ahead, int) and k > reward.num_ahead:
             limit = f"num_ahead, which is {reward.num_ahead}"
             raise NdigoError(f"reward {reward.name}: {name} has k = {k}, expected 1 to {limit}")
 

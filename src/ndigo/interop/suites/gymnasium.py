@@ -50,6 +50,8 @@ def from_gymnasium(
     from ndigo.interop.spaces import space_of
     from ndigo.interop.suites.processes import Batch, Here, InProcesses, Reading
 
+    if num_steps is not None and (not isinstance(num_steps, int) or num_steps < 1):
+        raise NdigoError(f"from_gymnasium: num_steps is {num_steps!r}, expected a whole number of at least 1")
     with running("from_gymnasium: make()"):
         env = make()
     name = str(name or getattr(env.spec, "id", None) or type(env.unwrapped).__name__)
@@ -66,7 +68,7 @@ def from_gymnasium(
     tried = reading
     if isinstance(frame, Vector) and is_read_as_declared:
         tried = dataclasses.replace(reading, read=within_bounds(name, env.observation_space, reading.read))
-    longest = num_steps or _longest(env)
+    longest = num_steps or min(_longest(env) or MOST_STEPS, MOST_STEPS)
     with running(f"world {name}: an episode of it"):
         num_places = len(reading.where(env))
         env.close()
@@ -87,7 +89,7 @@ def from_gymnasium(
         name=name,
         frame=frame,
         actions=tuple(f"action{i}" for i in range(num_actions)),
-        num_steps=min(longest or MOST_STEPS, MOST_STEPS),
+        num_steps=longest,
         reset=refuse,
         step=refuse,
         observe=refuse,

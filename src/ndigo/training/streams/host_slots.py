@@ -59,7 +59,7 @@ class SeedEnvironments:
 
 
 def num_processes(num: int) -> int:
-    """The largest number of cores that divides the environments."""
+    """As many as there are cores, or the next fewer that share the environments out evenly."""
     return max(n for n in range(1, num_cores() + 1) if num % n == 0)
 
 

@@ -21,7 +21,7 @@ from ndigo.worlds import World
 
 
 class Slots(eqx.Module):
-    """What S slots leave; the first four have one more, of the frame after them."""
+    """What S slots leave; those of frames have one more, of the frame after them."""
 
     o_t: Any  # packed
     a_tm1: Int[Array, " S+1"]
