@@ -102,7 +102,8 @@ def test_a_map_of_ones_own_trains_with_a_probe_that_locates(tmp_path, capsys):
     layout = ndigo.worlds.read_layout("#####\n#Paa#\n#aaa#\n#####", {"a": "only"})
     ball = ndigo.worlds.Object("ball", "brownian", ("only",))
     world = ndigo.worlds.grid_world("cell", layout, [ball], view=3, num_steps=5)
-    said = "world <cell> is a record made in Python: no command can open this run; train MODULE:NAME for that\n"
+    said = "world <cell> is a record made in Python: hand it over to go on, as ndigo.resume(path, world=...)"
+    said += "; for commands, train MODULE:NAME\n"
     run = ndigo.train(world, "pe", out=tmp_path / "run", **TINY_MAP)
     assert capsys.readouterr().out.startswith(said)
     assert np.shape(run.metrics()[-1]["evaluation"]["discovery_loss"]) == (2, 1)
@@ -153,7 +154,7 @@ def test_an_experiments_own_record_and_reward_keep_their_names(tmp_path):
         ),
         (
             "custom_world:wrld",
-            r"^world 'custom_world:wrld': module custom_world \(\S+/custom_world.py\) has no 'wrld'$",
+            r"^world 'custom_world:wrld': module custom_world \(\S+/custom_world.py\) has no 'wrld'; it has world$",
         ),
         ("custom_world:NUM_DOORS", r"^world 'custom_world:NUM_DOORS': expected a record of World, got int$"),
         ("exp9", r"^unknown world or experiment 'exp9'"),

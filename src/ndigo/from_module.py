@@ -70,21 +70,25 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
         raise NdigoError(f"{what} {spec!r}: there is no module {missing!r}{by}; {hint}") from None
     if not hasattr(module, attribute):
         where = getattr(module, "__file__", None) or "built in"
-        raise NdigoError(f"{what} {spec!r}: module {module_name} ({where}) has no {attribute!r}")
+        there = [name for name, found in vars(module).items() if isinstance(found, kind)]
+        has = f"; it has {', '.join(there)}" if there else ""
+        raise NdigoError(f"{what} {spec!r}: module {module_name} ({where}) has no {attribute!r}{has}")
     found: Any = getattr(module, attribute)
     record: Any = found
     if not isinstance(found, kind) and callable(found):
         try:
             inspect.signature(found).bind()
         except (TypeError, ValueError):  # ValueError: a built-in that does not say what it takes
-            raise NdigoError(
-                f"{what} {spec!r}: a function must need no arguments and return a {kind.__name__}"
-            ) from None
+            raise NdigoError(f"{what} {spec!r}: a function must need no arguments and return {_a(kind)}") from None
         with running(f"{what} {spec!r}"):
             record = found()
     if not isinstance(record, kind):
         raise NdigoError(f"{what} {spec!r}: expected a record of {kind.__name__}, got {type(record).__name__}")
     return record
+
+
+def _a(kind: type) -> str:
+    return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
 
 
 def require_trust(spec: str, what: str, module_name: str, trust: Collection[str] | None) -> None:

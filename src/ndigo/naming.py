@@ -42,7 +42,8 @@ def name_of(record: str | World | IntrinsicReward) -> str:
 def told_of_records(config: Config) -> list[str]:
     """A line for each record that no name leads back to."""
     return [
-        f"{what} {name} is a record made in Python: no command can open this run; train MODULE:NAME for that"
+        f"{what} {name} is a record made in Python: hand it over to go on, as ndigo.resume(path, {what}=...); for "
+        f"commands, train MODULE:NAME"
         for what, name in (("world", config.world), ("reward", config.reward))
         if name.startswith("<")
     ]

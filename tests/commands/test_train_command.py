@@ -126,6 +126,7 @@ def test_a_dry_run_prints_settings_and_sizes_and_leaves_nothing(tmp_path, monkey
     assert out.startswith("ndigo-4 in exp1: 10 seeds, 100,000 learner steps, preset paper\n")
     rows = dict(re.findall(r"^ ?(\S.*?)  +(\S+(?: MB)?) *$", out, re.MULTILINE))
     assert (rows["batch"], rows["lambda_"], rows["predictor"]) == ("7", "0.5", "mlp")
+    assert "bits [5, 5, 3]" in out
     # One episode of 400 steps for each of 100 actors and every 100 learner steps.
     assert rows["world steps, per seed"] == f"{400 * 100 * 1000:,}"
     # 64 hidden units on a belief of 128, and a categorical over 361 cells for each of two objects.

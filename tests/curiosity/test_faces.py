@@ -108,6 +108,25 @@ class Broken(Counter):
         return o, np.nan if self.t == 3 else reward, *rest
 
 
+def test_a_loop_of_ones_own_may_hand_over_gymnasiums_final_obs_as_they_are():
+    makers: list[Any] = [lambda length=length: Counter(length) for length in (3, 4, 2)]
+    envs = [SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP) for _ in range(2)]
+    wrapped = CuriousVectorEnv(envs[0], "ndigo-1", FRAME, config=CONFIG, seed=3, learn_every=20)
+    bonus, rng = Curiosity("ndigo-1", FRAME, 2, 3, config=CONFIG, seed=3), np.random.default_rng(0)
+    wrapped.reset(seed=0)
+    bonus.reset(envs[1].reset(seed=0)[0])
+    num_ends = 0
+    for _ in range(9):
+        actions = rng.integers(2, size=3)
+        observations, _, terminations, truncations, infos = envs[1].step(actions)
+        ends = terminations | truncations
+        num_ends += int(ends.sum())
+        r, _ = bonus.pay(actions, observations, is_first=ends, finals=infos.get("final_obs"))
+        np.testing.assert_array_equal(r, wrapped.step(actions)[4]["reward_intrinsic"])
+    assert num_ends > 5
+    assert repr(bonus) == "Curiosity(ndigo-1, 3 environments, 10 steps, 0 updates)"
+
+
 def test_it_learns_when_told_and_refuses_what_is_no_number(monkeypatch):
     learned_at = []
 

@@ -245,3 +245,42 @@ def test_a_reward_of_your_own_whose_reads_are_not_what_it_pays_is_refused():
     wrong = dataclasses.replace(forgets, pay=lambda *_: paid(jnp.zeros((1, 1, 1))))
     with pytest.raises(NdigoError, match=r"reward mine: pay's r_t returned float32\[1,1\], expected floating\[4,2\]"):
         make_curiosity(wrong, frame, 3, config)
+
+
+LOST = IntrinsicReward("lost", lambda p, m, model, seen: paid(ahead(table(seen), 1).sum(axis=-1)))
+GROWS = IntrinsicReward(
+    "grows",
+    lambda p, m, model, seen: paid(ahead(table(seen), 1)),
+    remember=lambda model: jnp.float32(0),
+    after_update=lambda memory, model, paid, step: (memory, memory),
+)
+
+
+@pytest.mark.parametrize(
+    ("reward", "says"),
+    [
+        (LOST, r"reward lost: pay's r_t returned float32\[3\], expected floating\[3,2\]"),
+        (
+            IntrinsicReward("float", cast(Any, lambda *seen: 1.0)),
+            r"reward float: pay returned a float, expected a Paid record",
+        ),
+        (
+            IntrinsicReward("one", cast(Any, lambda seen: seen)),
+            r"reward one: pay raised TypeError: .* takes 1 positional argument",
+        ),
+        (
+            IntrinsicReward("far", lambda p, m, model, seen: paid(ahead(table(seen), 4))),
+            r"reward far: pay raised ValueError: 4 steps ahead of a table that looks 1\.\.1 ahead",
+        ),
+        (
+            IntrinsicReward("zero", lambda p, m, model, seen: paid(ahead(table(seen), 1) / 0)),
+            r"reward zero: pay's r_t is not finite at step 0 of a fresh model",
+        ),
+        (GROWS, r"reward grows: after_update returned a tuple of .*, expected .* as what remember returned"),
+        (IntrinsicReward("empty"), r"reward empty: it has neither pay, reads nor on_episode, expected one of them"),
+    ],
+    ids=lambda x: x.name if isinstance(x, IntrinsicReward) else "",
+)
+def test_a_wrong_reward_of_your_own_is_refused_in_one_line(reward, says):
+    with pytest.raises(NdigoError, match=f"^{says}"):
+        make_curiosity(reward, tiles((3,), 2), 3, preset("cpu", window=8))

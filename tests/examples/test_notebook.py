@@ -53,6 +53,20 @@ def test_rows_are_the_metrics_by_seed_with_the_names_of_what_they_are_of(finishe
     assert metric_rows([], {}) == []
 
 
+def test_what_learner_and_evaluation_both_tell_has_two_columns():
+    lines = [
+        {"step": 1, "learning": {"reward_c": [[0.5]]}},
+        {
+            "step": 2,
+            "learning": {"reward": [0.4], "reward_c": [[0.4]]},
+            "evaluation": {"reward_c": [[0.1]], "steps": [9]},
+        },
+    ]
+    before, after = metric_rows(lines, {"channels": ["x"]})
+    assert (before["reward_c x"], before["evaluation reward_c x"]) == (0.5, None)
+    assert (after["reward_c x"], after["evaluation reward_c x"], after["steps"]) == (0.4, 0.1, 9)
+
+
 def test_a_dataframe_is_made_of_the_rows_and_without_pandas_one_line_says_so(finished, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=lambda rows: ("frame", rows)))
     assert finished.dataframe() == ("frame", finished.rows())

@@ -122,5 +122,5 @@ def test_the_ordinary_command_trains_with_statistics_and_goes_on_bit_for_bit(tmp
 
 
 def test_a_reward_that_pays_nothing_is_refused():
-    with pytest.raises(NdigoError, match="reward mine: it has neither pay nor on_episode"):
+    with pytest.raises(NdigoError, match="reward mine: it has neither pay, reads nor on_episode"):
         check_reward(ndigo.IntrinsicReward("mine"), world, CONFIG)

@@ -231,8 +231,31 @@ def test_rewards_of_ones_own_are_tried_on_its_episodes():
 @pytest.mark.parametrize(("asked", "measured"), [(None, 1000), (7, 7), (5000, 5000)])
 def test_an_episode_is_measured_as_long_as_asked(asked, measured):
     assert from_gymnasium(CountingEnv, num_steps=asked).num_steps == measured
-    with pytest.raises(NdigoError, match="num_steps is -1, expected a whole number of at least 1"):
-        from_gymnasium(CountingEnv, num_steps=-1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"num_steps": 0}, "num_steps is 0, expected a whole number of at least 1"),
+        ({"num_envs": -1}, "num_envs is -1, expected a whole number of at least 1"),
+        ({"num_envs": 2.5}, r"num_envs is 2\.5, expected a whole number of at least 1"),
+        ({"events": [len]}, "events is a list, expected functions by their names"),
+        ({"make": "CartPole-v1"}, "make is a str, expected a function that makes"),
+    ],
+)
+def test_arguments_that_nobody_can_mean_are_refused(arguments, says):
+    with pytest.raises(NdigoError, match=f"^from_gymnasium: {says}"):
+        from_gymnasium(**{"make": CountingEnv} | arguments)
+
+
+def test_whole_numbers_that_are_few_have_a_bin_each():
+    space = spaces.Box(0, 8, (3, 3), np.uint8)
+    frame = from_gymnasium(lambda: Still(space, np.zeros((3, 3), np.uint8))).frame
+    target = frame.likelihood("categorical").target(np.arange(9, dtype=np.float32))
+    assert np.asarray(target).tolist() == [*range(9)]
+    wide = spaces.Box(0, 255, (2,), np.uint8)
+    frame = from_gymnasium(lambda: Still(wide, np.zeros(2, np.uint8))).frame
+    assert getattr(frame, "bins", None) == 32
 
 
 def test_numbers_outside_of_the_bounds_that_a_space_declares_are_refused():

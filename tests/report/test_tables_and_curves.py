@@ -102,6 +102,14 @@ def test_a_world_without_truth_has_visits_and_no_discovery_loss(tmp_path, capsys
     assert rows(capsys.readouterr().out) == {("lamp", "pe"): ["400 (400-401)", "50.5 (50-51)", "50.0", "-"]}
 
 
+def test_a_folder_of_runs_is_all_of_them_and_keeps_their_picture(tmp_path, capsys):
+    runs = [write_run(tmp_path / "all" / reward, world="exp1", reward=reward, seeds=2) for reward in ("pe", "icm")]
+    for named in ([tmp_path / "all"], [tmp_path / "all", runs[0]], [*reversed(runs)]):
+        assert main(["report", *map(str, named)]) == 0
+        assert {reward for _, reward in rows(capsys.readouterr().out)} >= {"pe", "icm"}
+    assert (tmp_path / "all" / "curves.png").exists()
+
+
 def test_each_world_gets_its_own_table_and_picture(tmp_path, capsys):
     runs = [write_run(tmp_path / world[:2], world=world, reward="pe", seeds=2) for world in OBJECTS]
     assert main(["report", *map(str, runs)]) == 0

@@ -109,7 +109,7 @@ def test_new_reads_of_a_record_are_a_new_sum():
 
 
 def test_reads_that_no_table_has_are_one_line():
-    with pytest.raises(NdigoError, match=r"reward none: reads has k = 0, expected at least 1"):
+    with pytest.raises(NdigoError, match=r"reward none: reads has k = 0, expected 1 to 1000"):
         IntrinsicReward("none", reads=((0, 1.0), (2, 1.0)))
     pay = make_reward("icm").pay
     with pytest.raises(NdigoError, match=r"reward far: reads has k = 3, expected 1 to num_ahead, which is 2"):

@@ -41,6 +41,7 @@ from ndigo.report.page import Section, figures_section, page, players_section, t
 from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
 from ndigo.report.whole import channel_table, whole_conclusion, whole_sheet, whole_table, with_whole
+from ndigo.scale.vary import runs_in
 from ndigo.storage.episodes import Recording
 from ndigo.storage.run_folder import RunFolder, check_output, make_folder, write_whole
 from ndigo.terminal.console import fitted, plain_console
@@ -54,7 +55,7 @@ class Arguments:
     """Compare runs by their last evaluation and draw their curves, or make the paper's tables and figures anew."""
 
     runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN ...")] = ()
-    """Folders of runs, finished or not."""
+    """Folders of runs, finished or not, or folders that hold them."""
     paper: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Instead of runs: the paper's tables, learning curves and claims, from the rows that are there."""
     full: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -97,7 +98,8 @@ def run(args: Arguments) -> None:
 
 def _report_runs(args: Arguments) -> None:
     by_world: dict[str, list[RunFolder]] = {}
-    for folder in map(RunFolder.open, dict.fromkeys(args.runs)):
+    paths = dict.fromkeys(path for named in args.runs for path in runs_in(named))
+    for folder in map(RunFolder.open, paths):
         if is_row(folder.path):
             raise NdigoError(f"{folder.path} is a finished row, not a run: ndigo report --paper reports on all rows")
         if not folder.evaluations():

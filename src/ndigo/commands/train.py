@@ -23,6 +23,7 @@ from ndigo.config import PRESETS, Config, check_minutes
 from ndigo.devices.mesh import choose_mesh
 from ndigo.devices.processes import is_first, join
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.frames import Frame
 from ndigo.gate import check_records
 from ndigo.interop.finding import find_world
 from ndigo.naming import SETTLED, as_reward, as_world, default_path, default_preset, settled
@@ -243,7 +244,7 @@ def _show_plan(config: Config, args: Arguments) -> None:
         return
     beside = list(varied(args.vary, config).values()) if args.vary else [config]
     print(fitted("\n".join([_opening(beside, _basis(args), args.mesh), *told])))
-    plain_console().print(_table(config, sizes))
+    plain_console().print(_table(config, records[0].frame, sizes))
 
 
 def _load_what_the_file_names(args: Arguments) -> None:
@@ -337,16 +338,26 @@ def _sizes(config: Config, world: World, reward: IntrinsicReward) -> dict[str, i
     }
 
 
-def _table(config: Config, sizes: dict[str, int]) -> Table:
+def _table(config: Config, frame: Frame, sizes: dict[str, int]) -> Table:
     """Every setting, then what they come to."""
     table = Table("setting", "value", box=box.SIMPLE_HEAD, pad_edge=False)
     for name, value in dataclasses.asdict(config).items():
         is_count = isinstance(value, int) and not isinstance(value, bool)
         table.add_row(name, f"{value:,}" if is_count else f"{value:.4g}" if isinstance(value, float) else f"{value}")
     table.add_section()
+    table.add_row("frame", _frame_in_words(frame))
     for name, size in sizes.items():
         table.add_row(name, f"{size / 1e6:,.1f} MB" if name in ("replay", "checkpoint") else f"{size:,}")
     return table
+
+
+def _frame_in_words(frame: Frame) -> str:
+    """`vector [9], 32 bins`: what is predicted of the world."""
+    if (parts := getattr(frame, "parts", None)) is not None:
+        return ", ".join(f"{name} {_frame_in_words(part)}" for name, part in parts)
+    bins, listed = getattr(frame, "bins", None), getattr(frame, "listed", None)
+    more = f", {bins} bins" if bins else f", {len(listed)} listed" if listed else ""
+    return f"{type(frame).__name__.lower()} {list(frame.spec.shape)}{more}"
 
 
 def _count(tree: Any) -> int:

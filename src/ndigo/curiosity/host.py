@@ -76,6 +76,10 @@ class Curiosity:
         self._pending = Pending()
         self._seen: Any = None  # the newest frames
 
+    def __repr__(self) -> str:
+        reward = self.pure.reward.name
+        return f"Curiosity({reward}, {self.num_envs} environments, {self.clock} steps, {int(self.state.step)} updates)"
+
     @property
     def channels(self) -> tuple[str, ...]:
         return self.pure.channels
@@ -97,12 +101,13 @@ class Curiosity:
         Where `is_first` is True the frame begins an episode. In worlds that reset within a step (Gymnasium's SAME_STEP,
         Stable-Baselines3) it is this step's dones; there `finals` hold the frame that ended the episode before, and
         the action is paid for that. Where the step after the end resets (NEXT_STEP, Gymnasium's default), it is the
-        dones of the step before, without `finals`, and that step is paid 0.
+        dones of the step before, without `finals`, and that step is paid 0. Gymnasium's infos.get("final_obs") will do:
+        where no episode ended, what `finals` hold is not read.
         """
         lead = (self.num_envs,)
         a_t, o = self._actions(actions, lead), self._frames("observations", observations, lead)
         first = np.zeros(lead, bool) if is_first is None else self._flags("is_first", is_first, lead)
-        o_last = None if finals is None else self._frames("finals", finals, lead)
+        o_last = None if finals is None else self._frames("finals", _all_frames(finals, o), lead)
         if self._seen is None and not first.all():
             raise NdigoError("pay before the first frames: reset(observations) first, or is_first all True")
         step = (a_t, o, first, o_last)
@@ -251,6 +256,15 @@ class Curiosity:
 def _as_numpy(x: Any) -> np.ndarray:
     """A tensor of PyTorch too, wherever it is."""
     return np.asarray(x.detach().cpu().numpy() if hasattr(x, "detach") else x)
+
+
+def _all_frames(finals: Any, o: Any) -> Any:
+    """[N, ...] of Gymnasium's one object for each environment, None where its episode goes on."""
+    if not isinstance(finals, np.ndarray) or finals.dtype.kind != "O":
+        return finals
+    here = [jax.tree.map(lambda x: x[n], o) for n in range(len(jax.tree.leaves(o)[0]))]  # noqa: B023
+    found = [now if final is None else final for now, final in zip(here, finals, strict=True)]
+    return jax.tree.map(lambda *frames: np.stack(frames), *found)
 
 
 def _in_time(step: Any) -> Steps:

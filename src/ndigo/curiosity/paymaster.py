@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import jax
@@ -58,8 +59,8 @@ class Paymaster:
     ):
         check_count("learn_every", learn_every)
         for name, value in (("weight", weight), ("task_weight", task_weight)):
-            if not np.isfinite(value):
-                raise NdigoError(f"{name} is {value}, expected a finite number")
+            if not isinstance(value, Real) or not np.isfinite(value):
+                raise NdigoError(f"{name} is {value!r}, expected a finite number")
         check_config(config)
         config = DEFAULT if config is None else config
         if updates is not None:

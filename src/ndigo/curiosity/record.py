@@ -33,9 +33,9 @@ from ndigo.curiosity.learning import Numbers, State
 from ndigo.curiosity.paying import Params, Pay, Step
 from ndigo.errors import NdigoError
 from ndigo.frames import Frame, check_shape, empty
-from ndigo.gate import check_reads
+from ndigo.gate import check_pay
 from ndigo.networks import lower
-from ndigo.rewards import IntrinsicReward, make_reward, refuse_short
+from ndigo.rewards import REWARDS, IntrinsicReward, make_reward, refuse_short
 from ndigo.training.curious import init_model
 from ndigo.training.twins import computed_by, twins
 
@@ -90,8 +90,8 @@ def make_curiosity(
     reward = make_reward(reward) if isinstance(reward, str) else reward
     check_arguments(reward, frame, num_actions, config)
     config = DEFAULT if config is None else config
-    if reward.reads:
-        check_reads(reward, frame, num_actions, config)
+    if not any(reward is ours for ours in REWARDS.values()) and not reward.is_sum_alone:
+        check_pay(reward, frame, num_actions, config)
     init_params, checked = make_weights(reward, frame, num_actions, config)
     start, pay, pay_rollout = make_pay(reward, frame, config, init_params, checked)
     init, learn = make_learn(reward, frame, num_actions, config, init_params, checked)

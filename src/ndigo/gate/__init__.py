@@ -9,7 +9,7 @@ from __future__ import annotations
 from ndigo.config import Config
 from ndigo.from_module import is_module
 from ndigo.gate.host import check_processes, sample_host
-from ndigo.gate.reward import check_reads, check_reward, refuse_short_windows
+from ndigo.gate.reward import check_pay, check_reward, refuse_short_windows
 from ndigo.gate.streams import refuse_missing_task
 from ndigo.gate.world import check_world
 from ndigo.rewards import IntrinsicReward
@@ -23,9 +23,9 @@ def check_records(config: Config, world: World, reward: IntrinsicReward) -> None
     elif is_own(config.world):
         check_world(world)
     refuse_missing_task(config, world, reward)
+    refuse_short_windows(config, world, reward)
     if is_own(config.reward):
         check_reward(reward, world, config)
-    refuse_short_windows(config, world, reward)
 
 
 def is_own(name: str) -> bool:
@@ -33,4 +33,4 @@ def is_own(name: str) -> bool:
     return is_module(name) or name.startswith("<")
 
 
-__all__ = ["check_processes", "check_reads", "check_records", "check_reward", "check_world", "is_own"]
+__all__ = ["check_pay", "check_processes", "check_records", "check_reward", "check_world", "is_own"]

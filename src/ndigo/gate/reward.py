@@ -22,7 +22,7 @@ from ndigo.frames import Frame
 from ndigo.gate.host import NUM_STEPS, sample_host
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, text_of
 from ndigo.gate.world import EPISODES, MOST_STEPS, MOST_TRIED, Sample, sample
-from ndigo.rewards import IntrinsicReward, PaySum, pay_stored, refuse_short, table
+from ndigo.rewards import REWARDS, IntrinsicReward, PaySum, pay_stored, refuse_short, table
 from ndigo.training.curious import init_model
 from ndigo.training.learner import make_learner
 from ndigo.types import Paid, Seen, Window
@@ -74,22 +74,22 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
         _check_reads(whose, *tried)
 
 
-def check_reads(reward: IntrinsicReward, frame: Frame, num_actions: int, config: Config) -> None:
-    """An error where the reward's `reads` are not what it pays, tried without a world: on made-up frames and actions.
+def check_pay(reward: IntrinsicReward, frame: Frame, num_actions: int, config: Config) -> None:
+    """The same for a reward in somebody's own loop, tried without a world: on made-up frames and actions.
 
-    One of the streams has an episode that ends amid the window. Without a `pay` of its own it pays what it reads.
+    One of the streams has an episode that ends amid the window.
     """
-    like = jax.eval_shape(lambda key: init_model(key, config, reward, frame, num_actions), jax.random.key(0))
-    _check_memory(reward, jax.eval_shape(reward.remember, like))
-    if isinstance(reward.pay, PaySum):
-        return
+    _check_record(reward)
     whose, T, rng = f"reward {reward.name}:", reward.num_ahead + 2, np.random.default_rng(0)
+    like = jax.eval_shape(lambda key: init_model(key, config, reward, frame, num_actions), jax.random.key(0))
+    memory = returned(f"{whose} remember", reward.remember, like)
+    _check_memory(reward, memory)
     is_first = np.zeros((T + 1, EPISODES), bool)
     is_first[0], is_first[2, 0] = True, True
     a_tm1 = np.where(is_first, 0, rng.integers(num_actions, size=is_first.shape, dtype=np.int32))
     o_t = jax.tree.map(lambda x: rng.integers(2, size=(*is_first.shape, *x.shape)).astype(x.dtype), frame.spec)
 
-    def play(key: Any, model: Any, o_t: Any, a_tm1: Array, is_first: Array) -> tuple[Paid, Array]:
+    def play(key: Any, model: Any, o_t: Any, a_tm1: Array, is_first: Array) -> tuple[Paid, Any]:
         window = Window(
             o_t=o_t,
             a_tm1=a_tm1,
@@ -101,15 +101,24 @@ def check_reads(reward: IntrinsicReward, frame: Frame, num_actions: int, config:
             cells=jnp.zeros((T + 1, EPISODES, 0), jnp.int32),
             is_first=is_first,
         )
-        own, memory, seen = reward.init(key, model), reward.remember(model), model.look(window, reward.num_ahead)
-        _check_types(whose, reward.pay(own, memory, model, seen), T, len(frame.channels))
-        return _both_ways(reward, own, memory, model, seen)
+        seen = model.look(window) if reward.trains_belief else model.look(window, reward.num_ahead)
+        with running(f"{whose} init"):
+            own = reward.init(key, model)
+        with running(f"{whose} pay"):
+            paid = reward.pay(own, reward.remember(model), model, seen)
+        _check_types(whose, paid, T, len(frame.channels))
+        return paid, _both_ways(reward, own, reward.remember(model), model, seen) if reward.reads else None
 
     model = jax.tree.map(_small, like)
     # A curiosity may be made inside somebody's `jit`.
-    with running(f"{whose} init, remember or pay"), jax.ensure_compile_time_eval():
-        tried = jax.device_get(once(play)(jax.random.key(0), model, o_t, a_tm1, is_first))
-    _check_reads(whose, *tried)
+    with running(f"{whose} pay"), jax.ensure_compile_time_eval():
+        paid, tried = jax.device_get(once(play)(jax.random.key(0), model, o_t, a_tm1, is_first))
+    step = jax.ShapeDtypeStruct((), jnp.int32)
+    after = returned(f"{whose} after_update", reward.after_update, memory, like, paid, step)
+    require_same(f"{whose} after_update", after, memory, "what remember returned")
+    _check_values(whose, paid)
+    if tried is not None:
+        _check_reads(whose, *tried)
 
 
 def refuse_short_windows(config: Config, world: World, reward: IntrinsicReward) -> None:
@@ -129,13 +138,15 @@ def _check_record(reward: IntrinsicReward) -> None:
     whose = f"reward {reward.name}:"
     if not isinstance(reward.name, str) or not reward.name:
         raise NdigoError(f"a reward's name is {reward.name!r}, expected text")
+    if reward.name in REWARDS and reward != REWARDS[reward.name]:
+        raise NdigoError(f"{whose} another reward has this name: choose one that reports can tell from it")
     if isinstance(reward.num_ahead, bool) or not isinstance(reward.num_ahead, int) or reward.num_ahead < 1:
         raise NdigoError(f"{whose} num_ahead is {reward.num_ahead!r}, expected a whole number of at least 1")
     for field in ("pay", "init", "remember", "after_update"):
         if not callable(getattr(reward, field)):
             raise NdigoError(f"{whose} {field} is {getattr(reward, field)!r}, expected a function")
     if reward.pay is pay_stored and reward.on_episode is None:
-        raise NdigoError(f"{whose} it has neither pay nor on_episode, expected one of them or both")
+        raise NdigoError(f"{whose} it has neither pay, reads nor on_episode, expected one of them")
 
 
 def _check_memory(reward: IntrinsicReward, memory: Any) -> None:

@@ -13,6 +13,8 @@ CLOCK = ("step", "world_steps", "seconds")
 def metric_rows(lines: Sequence[Mapping[str, Any]], world: Mapping[str, Any]) -> list[dict[str, Any]]:
     """`step`, `seed`, a column per number of `learning` and `evaluation`; with names, one per name: `visits fixed`.
 
+    What both have is the learner's, and `evaluation reward` the other.
+
     A line without an evaluation has None in the columns of evaluations, as it has where nothing was measured.
     """
     rows = [
@@ -44,14 +46,16 @@ def _parts(line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _numbers(line: Mapping[str, Any], world: Mapping[str, Any], seed: int) -> dict[str, float]:
     """Every number of a seed, with the name of what it is of where it is one of several."""
     found: dict[str, float] = {}
+    learned = line.get("learning", {})
     for part in _parts(line):
         for metric, by_seed in part.items():
             value = by_seed[seed]
+            column = metric if part is learned or metric not in learned else f"evaluation {metric}"
             if not isinstance(value, list):
-                found[metric] = value
+                found[column] = value
                 continue
             for name, x in zip(_names(metric, len(value), world), value, strict=True):
-                found[f"{metric} {name}"] = x
+                found[f"{column} {name}"] = x
     return found
 
 

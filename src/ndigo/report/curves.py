@@ -42,7 +42,7 @@ def curves_figure(runs: Sequence[RunFolder], grid: Grid | None = None) -> Figure
         ("events per episode", _events),
         ("places per episode", lambda run: _whole(run, "coverage")),
         ("task return", lambda run: _whole(run, "task_return")),
-        ("reward per step (nats)", _reward_split),
+        ("reward in training (nats)", _reward_split),
         ("model loss (nats)", _model_loss),
     ]
     curves = {title: [read(run) for run in runs] for title, read in panels}

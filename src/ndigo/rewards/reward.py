@@ -13,6 +13,7 @@ collected (`on_episode`) and stored with its frames. Without a `pay` of its own 
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -22,7 +23,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from ndigo.config import Config
+from ndigo.config import LONGEST_HORIZON, Config
 from ndigo.errors import NdigoError
 from ndigo.types import Paid, Seen, Window, ahead
 
@@ -160,6 +161,11 @@ class IntrinsicReward:
             object.__setattr__(self, "num_ahead", max(self.num_ahead, furthest))
 
     @property
+    def is_sum_alone(self) -> bool:
+        """True where it pays what it reads by its own record, and has no function of its own."""
+        return isinstance(self.pay, PaySum) and self == IntrinsicReward(self.name, reads=self.reads)
+
+    @property
     def reads_table_alone(self) -> bool:
         """True where it may be paid on any table of losses: it has no networks, memory or stored pay of its own."""
         own = {field.name for field in fields(self) if getattr(self, field.name) != field.default}
@@ -188,8 +194,11 @@ def _sorted_reads(reward: IntrinsicReward, name: str) -> tuple[tuple[int, float]
         raise NdigoError(f"{whose} is {found!r}, expected pairs (k, w), such as ((1, 1.0),)") from None
     if pairs and reward.trains_belief:
         raise NdigoError(f"{whose} is {found!r}, expected none: with trains_belief nothing is predicted")
-    if pairs and pairs[0][0] < 1:
-        raise NdigoError(f"{whose} has k = {pairs[0][0]}, expected at least 1")
+    for k, w in pairs:
+        if not 1 <= k <= LONGEST_HORIZON:
+            raise NdigoError(f"{whose} has k = {k}, expected 1 to {LONGEST_HORIZON}")
+        if not math.isfinite(w):
+            raise NdigoError(f"{whose} has the weight {w}, expected a finite number")
     return tuple(pairs)
 
 

@@ -50,8 +50,7 @@ def from_gymnasium(
     from ndigo.interop.spaces import space_of
     from ndigo.interop.suites.processes import Batch, Here, InProcesses, Reading
 
-    if num_steps is not None and (not isinstance(num_steps, int) or num_steps < 1):
-        raise NdigoError(f"from_gymnasium: num_steps is {num_steps!r}, expected a whole number of at least 1")
+    _check_arguments(make, events, num_envs=num_envs, num_steps=num_steps)
     with running("from_gymnasium: make()"):
         env = make()
     name = str(name or getattr(env.spec, "id", None) or type(env.unwrapped).__name__)
@@ -101,6 +100,18 @@ def from_gymnasium(
     )
 
 
+def _check_arguments(make: Any, events: Any, **counts: Any) -> None:
+    if not callable(make):
+        raise NdigoError(
+            f"from_gymnasium: make is a {type(make).__name__}, expected a function that makes environments"
+        )
+    if events is not None and not isinstance(events, Mapping):
+        raise NdigoError(f"from_gymnasium: events is a {type(events).__name__}, expected functions by their names")
+    for name, count in counts.items():
+        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+            raise NdigoError(f"from_gymnasium: {name} is {count!r}, expected a whole number of at least 1")
+
+
 def _longest(env: Any) -> int | None:
     """Steps of an episode, where the environment says so."""
     found = getattr(getattr(env, "spec", None), "max_episode_steps", None) or getattr(env.unwrapped, "max_steps", None)
@@ -143,7 +154,8 @@ def by_name(gymnasium: Any, id_: str) -> World:
                 f"world gymnasium::{id_}: {package} is not installed ({error}): pip install {package}"
             ) from None
     if id_ not in gymnasium.registry and ":" not in id_:
-        raise unknown_name("Gymnasium environment", id_, gymnasium.registry)
+        known = unknown_name("Gymnasium environment", id_, gymnasium.registry)
+        raise NdigoError(f"{known}; an id that your module registers is gymnasium::MODULE:ID")
     is_minigrid = package == "minigrid"
     return from_gymnasium(
         partial(make_by_id, id_),

@@ -60,7 +60,7 @@ def frame_of(name: str, space: Any, show: Callable[[], Any] | None = None) -> tu
             _require_bits(name, space, show)
             channels = [f"channel{i}" for i in range(shape[2])]
             return frames.bits(channels, shape[0], shape[1]), read_bits
-        if len(shape) in (1, 2) and (numbers := _numbers(low.ravel(), high.ravel())) is not None:
+        if len(shape) in (1, 2) and (numbers := _numbers(low.ravel(), high.ravel(), space)) is not None:
             return numbers
     raise NdigoError(f"world {name}: its observations ({_shown(space)}) fit no frame by themselves: {OWN_FRAME}")
 
@@ -117,15 +117,20 @@ def symlog(x: Any) -> Any:
     return xp.sign(x) * xp.log1p(xp.abs(x))
 
 
-def _numbers(low: np.ndarray, high: np.ndarray) -> tuple[Frame, Read] | None:
-    """Bins of each number, equal ones between its bounds, or of its symlog where they are wide; None for no range."""
+def _numbers(low: np.ndarray, high: np.ndarray, space: Any) -> tuple[Frame, Read] | None:
+    """Bins of each number, equal ones between its bounds, or of its symlog where they are wide; None for no range.
+
+    Whole numbers that are few have a bin each.
+    """
     is_wide = ~(high - low < WIDEST)
     low, high = np.where(is_wide, np.maximum(low, -FARTHEST), low), np.where(is_wide, np.minimum(high, FARTHEST), high)
     if not (high > low).all():
         return None
     size = len(low)
     if not is_wide.any():
-        frame = frames.vector(size, low=low.tolist(), high=high.tolist(), bins=BINS)
+        is_whole = np.dtype(getattr(space, "dtype", float)).kind in "biu"
+        bins = min(BINS, int((high - low).max()) + 1) if is_whole else BINS
+        frame = frames.vector(size, low=low.tolist(), high=high.tolist(), bins=bins)
         return frame, lambda o: o.astype(np.float32).reshape(size)
     low, high = np.where(is_wide, symlog(low), low), np.where(is_wide, symlog(high), high)
     frame = frames.vector(size, low=low.tolist(), high=high.tolist(), bins=SYMLOG_BINS)
