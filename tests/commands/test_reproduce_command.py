@@ -20,6 +20,7 @@ from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.measured import compared, measured
 from ndigo.paper.plan import all_rows, departures, find_rows, recipe
 from ndigo.paper.rows import load_row, save_row
+from ndigo.scale.note import Note, write_note
 from ndigo.types import Truth
 
 SMALL = ndigo.Config(**{**{k: v for k, v in TINY.items() if k != "preset"}, "learner_steps": 8})  # two chunks
@@ -138,6 +139,15 @@ def test_the_plan_has_every_row_once_in_its_order_and_one_recipe():
     }
     assert differing <= {"world", "reward"}
     assert plan.EPISODES >= 100
+
+
+def test_a_row_that_waits_in_a_sweeps_queue_is_listed_as_missing(tmp_path, monkeypatch, capsys):
+    """A sweep's rows have a folder, with the note of their job, before they have a run."""
+    monkeypatch.chdir(tmp_path)
+    write_note(tmp_path / "runs" / "rows" / ROW.name, Note("queued", "slurm", 0.0))
+    assert main(["reproduce", "--list", "--json", "--rows", "rows", "--runs", "runs"]) == 0
+    states = json.loads(capsys.readouterr().out)["states"]
+    assert {line["state"] for line in states} == {"missing"}
 
 
 def test_all_walks_the_missing_rows_of_the_plan(tmp_path, monkeypatch, capsys):

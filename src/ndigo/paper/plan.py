@@ -135,7 +135,8 @@ def state_of(job: Job, folder: RowFolder | None) -> dict[str, Any]:
     if folder is not None and not others:
         done = folder.result
         return state | {"state": "done", "minutes": done["seconds"] / 60, "device": done["device"]}
-    is_begun = job.path.exists() and not departures(job.row, RunFolder(job.path).settings()["config"])
+    # A row in a sweep's queue has a folder, and no run in it yet.
+    is_begun = (job.path / "config.json").exists() and not departures(job.row, RunFolder(job.path).settings()["config"])
     if is_begun and (lines := job.lines()):
         return state | {"state": f"begun: step {lines[-1]['step']:,}", "minutes": lines[-1]["seconds"] / 60}
     if not others:
