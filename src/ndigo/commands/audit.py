@@ -25,6 +25,7 @@ from ndigo.audit.verdict import verdict
 from ndigo.commands.evaluate import basis
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.paper.experiments import EXPERIMENTS, find_experiment
+from ndigo.report.figures import check_figure
 from ndigo.report.numbers import ends, number
 from ndigo.report.statistics import Estimate
 from ndigo.rewards import IntrinsicReward, make_reward
@@ -34,7 +35,6 @@ from ndigo.terminal.options import Trust, within
 from ndigo.terminal.working import working
 from ndigo.training.trained import Trained
 from ndigo.types import Policy
-from ndigo.watching.snapshots import check_figure
 from ndigo.worlds import World
 
 REWARD = "ndigo-4"  # what is audited where an agent's own reward has no ideal

@@ -10,6 +10,7 @@ import tyro
 
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError
+from ndigo.report.figures import check_figure
 from ndigo.report.numbers import how_many
 from ndigo.storage.episodes import Recording, load_episodes, save_episodes, some_episodes
 from ndigo.storage.run_folder import check_output
@@ -17,7 +18,7 @@ from ndigo.terminal.options import Trust, within
 from ndigo.terminal.working import working
 from ndigo.watching.movies import film_of, find_ffmpeg, write_gif, write_video
 from ndigo.watching.recording import record_numbered
-from ndigo.watching.snapshots import check_figure, check_steps, write_snapshots
+from ndigo.watching.snapshots import check_steps, write_snapshots
 
 VIDEO_SCALE = 2  # a video is watched on a whole screen, a GIF inside a page
 

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.typing import ColorType
 
+from ndigo.errors import NdigoError
 from ndigo.storage.run_folder import make_folder, write_whole
 
 COLUMN, PAGE = 3.25, 6.75  # inches: a column and a page of a conference's two-column sheet
@@ -117,6 +118,13 @@ def save_figure(figure: Figure, path: Path, formats: Sequence[str] = ("png",)) -
         return [
             write_figure(figure, path.with_name(f"{path.name}.{kind}"), dpi=200, facecolor="white") for kind in formats
         ]
+
+
+def check_figure(path: Path) -> None:
+    """Before the work: an error where the ending of the name is of no kind of figure."""
+    if path.suffix.lower() not in (f".{kind}" for kind in FORMATS):
+        *kinds, last = (f".{kind}" for kind in FORMATS)
+        raise NdigoError(f"{path}: a figure is {', '.join(kinds)} or {last}, by the ending of its name")
 
 
 def write_figure(figure: Figure, path: Path, **options: Any) -> Path:

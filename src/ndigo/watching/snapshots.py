@@ -18,11 +18,10 @@ from matplotlib.textpath import TextPath
 
 from ndigo.errors import NdigoError
 from ndigo.palette import RGB, dash_of
-from ndigo.report.figures import COLUMN, write_figure
+from ndigo.report.figures import COLUMN, check_figure, write_figure
 from ndigo.storage.episodes import Recording
 from ndigo.watching.panels import belief_panel, colours_of, heat_scale, world_panel
 
-SUFFIXES = (".png", ".pdf", ".svg")
 MOST_STEPS = 8
 BELIEF = "belief 0"  # and 1 at the other end of its scale
 DPI, CELL_PIXELS = 200, 16
@@ -41,11 +40,6 @@ def chosen_steps(episodes: Recording, episode: int) -> list[int]:
     first = [int(seen.argmax()) for seen in is_visible.T if seen.any()]
     steps = sorted({0, *first, episodes.meta["num_steps"]})
     return [*steps[: MOST_STEPS - 1], steps[-1]] if len(steps) > MOST_STEPS else steps
-
-
-def check_figure(path: Path) -> None:
-    if path.suffix.lower() not in SUFFIXES:
-        raise NdigoError(f"{path}: a figure is {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, by the ending of its name")
 
 
 def check_steps(steps: Sequence[int], num_steps: int) -> None:
