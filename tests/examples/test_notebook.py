@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shutil
 import sys
 import types
 from xml.etree import ElementTree
@@ -80,6 +81,15 @@ def test_a_plot_shows_itself_and_saves_itself(finished, tmp_path):
     assert plot._repr_png_().startswith(b"\x89PNG")
     assert plot.save(tmp_path / "curves.svg").read_text().startswith("<?xml")
     assert repr(plot).startswith("Plot(")
+    for name in ("curves.txt", "curves"):
+        with pytest.raises(NdigoError, match=rf"{name}: a figure is \.png, \.pdf or \.svg, by the ending of its name"):
+            plot.save(tmp_path / name)
+
+
+def test_a_plot_of_a_run_whose_name_looks_like_mathematics_shows_itself(finished, tmp_path):
+    path = tmp_path / "a$_$b"
+    shutil.copytree(finished.path, path)
+    assert ndigo.open_run(path, world=finished.world).plot()._repr_png_().startswith(b"\x89PNG")
 
 
 def test_an_agent_plays_in_a_frame_that_holds_the_single_page(finished):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from ndigo.report.figures import FORMATS, write_figure
+from ndigo.report.figures import FORMATS, check_figure, with_plain_texts, write_figure
 
 DPI = 160
 
@@ -20,12 +20,13 @@ class Plot:
 
     def save(self, path: str | Path) -> Path:
         """Writes the figure: PNG, PDF or SVG."""
+        check_figure(Path(path))
         write_figure(self.figure, Path(path), dpi=DPI)
         return Path(path)
 
     def _repr_png_(self) -> bytes:
         data = io.BytesIO()
-        self.figure.savefig(data, format=FORMATS[0], dpi=DPI, facecolor="white")
+        with_plain_texts(self.figure).savefig(data, format=FORMATS[0], dpi=DPI, facecolor="white")
         return data.getvalue()
 
     def __repr__(self) -> str:
