@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,14 @@ def test_an_agent_is_recorded_from_the_episode_asked_for(in_folder, capsys):
     # What is recorded can be exported again, from any of its episodes on.
     assert main(["export", "../two.npz", "--episode", "1", "--episodes-file", "b.npz"]) == 0
     assert load_episodes(in_folder / "b.npz").keys.tolist() == episodes.keys.tolist()
+
+
+def test_films_and_figures_of_an_episode_that_ended_by_itself_reach_to_its_end(in_folder, recorded, capsys):
+    save_episodes(in_folder / "short.npz", replace(recorded, lengths=np.array([4, 400], np.int32)))
+    assert main(["export", "short.npz", "--gif", "a.gif"]) == 0
+    assert capsys.readouterr().out.startswith("a.gif: 5 frames, ")
+    assert main(["export", "short.npz", "--gif", "b.gif", "--until", "5"]) == 2
+    assert capsys.readouterr().err == "ndigo: --until 5: must be from 1 to 4\n"
 
 
 def test_a_page_is_one_file(in_folder, capsys):

@@ -140,6 +140,48 @@ def with_objects(recorded, num: int):
     return dataclasses.replace(recorded, meta=recorded.meta | {"objects": objects}, **arrays)
 
 
+@pytest.fixture
+def ended(recorded):
+    """The same episodes, of which the first ended by itself after four steps."""
+    o, loss = recorded.o.copy(), recorded.discovery_loss.copy()
+    o[0, :5, ..., 1:] = 0
+    o[0, 3, 0, 0, 2] = 1
+    loss[0, 5:] = 777.0  # what lies after the end means nothing
+    return dataclasses.replace(recorded, o=o, discovery_loss=loss, lengths=np.array([4, 400], np.int32))
+
+
+def test_a_film_is_over_where_its_episode_ended(ended, monkeypatch):
+    texts = texts_of_films(monkeypatch)
+    assert [len(Film(ended, 0)), len(Film(ended, 0, until=2)), len(Film(ended, 0, until=90))] == [5, 3, 5]
+    assert len(Film(ended, 1)) == 401
+    Film(ended, 0).frame(4)
+    assert "step 4 of 4" in texts
+    assert not any("777" in text for text in texts)
+
+
+def texts_of_films(monkeypatch) -> list[str]:
+    """What films write, from now on."""
+    texts: list[str] = []
+    draw_text = ImageDraw.ImageDraw.text
+
+    def noted(self, xy, text, *args, **options):
+        texts.append(text)
+        draw_text(self, xy, text, *args, **options)
+
+    monkeypatch.setattr(ImageDraw.ImageDraw, "text", noted)
+    return texts
+
+
+def test_a_figure_shows_an_episode_up_to_its_end(ended, tmp_path):
+    assert chosen_steps(ended, 0) == [0, 3, 4]
+    figure = draw_snapshots(ended, 0, [0, 4])
+    (losses,) = (axes for axes in figure.axes if axes.get_ylabel().startswith("discovery loss"))
+    assert losses.get_xlim() == (0, 4)
+    assert [len(line.get_xdata()) for line in losses.lines[:2]] == [5, 5]  # type: ignore[arg-type]
+    with pytest.raises(NdigoError, match="--steps 5: the episode has steps 0 to 4"):
+        write_snapshots(tmp_path / "a.png", ended, 0, [5])
+
+
 def test_many_objects_and_no_predictions_fit_side_by_side(recorded):
     """Six objects and ICM's K of 0: panels neither overlap nor leave the picture."""
     six = with_objects(recorded, 6)

@@ -62,7 +62,7 @@ class Arguments:
 def run(args: Arguments) -> None:
     _check(args)
     episodes = _recorded(args)
-    num_steps = episodes.meta["num_steps"]
+    num_steps = episodes.length(0)
     check_steps(args.steps, num_steps)
     if args.until is not None:
         within("--until", args.until, 1, num_steps)

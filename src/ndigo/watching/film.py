@@ -38,7 +38,8 @@ class Film:
     def __init__(self, episodes: Recording, episode: int, *, scale: int = 1, until: int | None = None):
         meta, (rows, cols) = episodes.meta, episodes.walls.shape
         self.episodes, self.episode, self.scale = episodes, episode, scale
-        self.until = meta["num_steps"] if until is None else until
+        length = episodes.length(episode)
+        self.until = length if until is None else min(until, length)
         self.colours = colours_of(episodes)
         self.num_ahead = min(LOOK_AHEAD, meta["num_ahead"])
         self.font = font(TEXT * scale)
@@ -75,12 +76,12 @@ class Film:
         image = self._still.copy()
         draw = ImageDraw.Draw(image)
         episodes, e = self.episodes, self.episode
-        num_steps, actions = episodes.meta["num_steps"], [*episodes.meta["actions"], ""]
-        step = f"step {t} of {num_steps}, {actions[episodes.a[e, t]]}".rstrip(", ")
+        length, actions = episodes.length(e), episodes.meta["actions"]
+        step = f"step {t} of {length}, {actions[episodes.a[e, t]]}" if t < length else f"step {t} of {length}"
         draw.text((self.right, self.gap), step, INK, self.font, anchor="ra")
         _paste(image, self.world_at, world_panel(episodes, e, t, self.cell))
         _paste(image, self.view_at, view_panel(episodes, episodes.o[e, t].astype(float), self.view_cell))
-        if self.num_ahead and t + self.num_ahead <= num_steps:
+        if self.num_ahead and t + self.num_ahead <= length:
             chances = episodes.ahead[e, t, self.num_ahead - 1] / 255
             _paste(image, self.ahead_at, view_panel(episodes, chances, self.view_cell))
         for i, (x, y) in enumerate(self.beliefs_at):

@@ -36,9 +36,10 @@ def chosen_steps(episodes: Recording, episode: int) -> list[int]:
     """The first frame, the first that shows each object, and the last."""
     kinds = [channel["kind"] for channel in episodes.meta["channels"]]
     objects = [c for c, kind in enumerate(kinds) if kind == "one_hot"]
-    is_visible = episodes.o[episode][..., objects].any(axis=(1, 2))
+    length = episodes.length(episode)
+    is_visible = episodes.o[episode][: length + 1, ..., objects].any(axis=(1, 2))
     first = [int(seen.argmax()) for seen in is_visible.T if seen.any()]
-    steps = sorted({0, *first, episodes.meta["num_steps"]})
+    steps = sorted({0, *first, length})
     return [*steps[: MOST_STEPS - 1], steps[-1]] if len(steps) > MOST_STEPS else steps
 
 
@@ -57,7 +58,7 @@ def write_snapshots(path: Path, episodes: Recording, episode: int, steps: Sequen
         raise NdigoError(
             f"{path}: a figure shows maps, and {episodes.meta['world']} has none; --html and --gif show it"
         )
-    check_steps(steps, episodes.meta["num_steps"])
+    check_steps(steps, episodes.length(episode))
     with matplotlib.rc_context({"pdf.fonttype": 42, "font.size": 8}):
         figure = draw_snapshots(episodes, episode, sorted(set(steps)) or chosen_steps(episodes, episode))
         write_figure(figure, path, dpi=DPI)
@@ -107,10 +108,11 @@ def _name_row(axes: Axes, article: str, noun: str, tall: float) -> None:
 
 
 def _draw_losses(axes: Axes, episodes: Recording, episode: int, steps: Sequence[int]) -> None:
-    loss = episodes.discovery_loss[episode]
+    length = episodes.length(episode)
+    loss = episodes.discovery_loss[episode, : length + 1]
     for i, colour in enumerate(colours_of(episodes)):
         axes.plot(loss[:, i], color=np.array(colour) / 255, linewidth=1.2, linestyle=dash_of(i))
-    per_inch = episodes.meta["num_steps"] / (axes.get_position().width * axes.figure.get_figwidth())  # type: ignore
+    per_inch = length / (axes.get_position().width * axes.figure.get_figwidth())  # type: ignore
     together: list[list[int]] = []  # steps too close for a letter each: the first and the last have them
     for i, t in enumerate(steps):
         axes.axvline(t, color="0.6", linewidth=0.6, linestyle=":")
@@ -123,7 +125,7 @@ def _draw_losses(axes: Axes, episodes: Recording, episode: int, steps: Sequence[
         # Not left of the axis, where its numbers are.
         middle = max((steps[group[0]] + steps[group[-1]]) / 2, _inches(f"({letters})") / 2 * per_inch)
         axes.annotate(f"({letters})", (middle, 1.02), xycoords=("data", "axes fraction"), ha="center", fontsize=7)
-    axes.set(xlim=(0, episodes.meta["num_steps"]), ylim=(0, None))
+    axes.set(xlim=(0, length), ylim=(0, None))
     axes.set_ylabel("discovery loss (nats)", fontsize=7)
     axes.tick_params(labelsize=7)
     axes.spines[["top", "right"]].set_visible(False)
