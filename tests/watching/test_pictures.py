@@ -233,6 +233,17 @@ def test_a_gif_plays_the_film(recorded, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.gif"]
 
 
+@pytest.mark.parametrize(("fps", "milliseconds"), [(60, 20), (50, 20), (40, 20), (25, 40)])
+def test_a_gif_is_as_fast_as_its_format_can_say_and_never_so_fast_that_browsers_slow_it_down(
+    recorded, tmp_path, fps, milliseconds
+):
+    """Its clock counts hundredths of a second, and browsers play one of them as ten."""
+    write_gif(tmp_path / "a.gif", Film(recorded, 0, until=1), fps)
+    with Image.open(tmp_path / "a.gif") as gif:
+        gif.seek(0)
+        assert gif.info["duration"] == milliseconds
+
+
 def test_a_video_plays_the_film(recorded, tmp_path):
     film, path = Film(recorded, 0, until=6), tmp_path / "a.mp4"
     write_video(path, film, 20)

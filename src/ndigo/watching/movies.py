@@ -22,6 +22,7 @@ from ndigo.watching.picture_film import PictureFilm
 NUM_COLOURS = 240  # of a GIF; one of its 256 says that a pixel stays as it was
 # What browsers play, sharp; the frames are few and flat, so a fast encoder's file is small enough.
 ENCODING = ["-pix_fmt", "yuv420p", "-crf", "18", "-preset", "veryfast", "-tune", "animation", "-movflags", "+faststart"]
+SHORTEST = 20  # milliseconds of a GIF's frame: browsers play one of 10 as one of 100
 LAST_SECONDS = 2.0  # a GIF rests on its last frame before it starts again
 
 
@@ -42,7 +43,7 @@ def write_gif(
         # No dithering: it would flicker, and every flickering pixel is a byte.
         return Image.fromarray(film.frame(t)).quantize(palette=palette, dither=Image.Dither.NONE)
 
-    times = [round(1000 / fps)] * (len(film) - 1) + [round(1000 * max(LAST_SECONDS, 1 / fps))]
+    times = [round(max(1000 / fps, SHORTEST))] * (len(film) - 1) + [round(1000 * max(LAST_SECONDS, 1 / fps))]
     data, others = io.BytesIO(), map(picture, range(1, len(film)))
     picture(0).save(data, "GIF", save_all=True, append_images=others, duration=times, loop=0, optimize=True, disposal=1)
     make_folder(path.parent)
