@@ -81,6 +81,7 @@ def test_the_papers_rows_are_those_of_reproduce_in_the_same_folders(tmp_path):
         ({"world": "../../etc:passwd"}, "etc-passwd"),  # no name leads out of the sweep's folder
         ({"last_epsilon": 1e-07}, "last-epsilon-1e-07"),
         ({"model_rate": 1e16}, "model-rate-1e16"),
+        ({"curiosity_weight": -0.1}, "curiosity-weight-minus0.1"),
     ],
 )
 def test_names_are_made_of_what_a_path_can_hold(own, name):

@@ -95,8 +95,13 @@ def row_name(own: dict[str, Any]) -> str:
     'ndigo-4-batch-32-model-rate-0.001'
     """
     parts = [str(own[name]) for name in ("world", "reward") if name in own]
-    parts += [f"{name}-{value}" for name, value in own.items() if name not in ("world", "reward")]
+    parts += [f"{name}-{_number(value)}" for name, value in own.items() if name not in ("world", "reward")]
     return re.sub(r"[^\w.]+|_", "-", "-".join(parts).replace("e+", "e")).strip("-.")  # 1e+38 is not 1e-38
+
+
+def _number(value: Any) -> str:
+    """A minus sign in words: as a dash it would be lost between the dashes of a name."""
+    return f"minus{-value}" if isinstance(value, int | float) and value < 0 else str(value)
 
 
 def refuse_other_settings(row: SweepRow) -> None:
