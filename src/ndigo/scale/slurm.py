@@ -21,7 +21,7 @@ from ndigo.scale.job import train_rows
 from ndigo.scale.note import Interrupted, Note, reason, write_note
 from ndigo.scale.sweep import Sweep, SweepRow, row_name
 from ndigo.scale.vary import packs
-from ndigo.storage.run_folder import write_whole
+from ndigo.storage.run_folder import make_folder, write_whole
 
 FOLDER = "slurm"  # beside the rows: submitit's scripts, and what the jobs print
 TIME_LIMITS = 1000  # that a row may run into before it is given up; submitit alone allows 3
@@ -54,6 +54,7 @@ def launch(sweep: Sweep, rows: Sequence[SweepRow], asked: Asked) -> Work:
         with executor.batch():
             submitted = [(rows, executor.submit(RowsTask(rows))) for rows in packs(new, sweep.pack, at_once)]
         jobs |= {row.name: job for rows, job in submitted for row in rows}
+    make_folder(folder)  # submitit makes it where it is handed a job
     write_whole(folder / JOBS, json.dumps({name: job.job_id for name, job in jobs.items()}, indent=1).encode())
     some = [job.job_id for job in jobs.values()][:3]
     about = f"Slurm, jobs {', '.join(some)}{', ...' if len(jobs) > len(some) else ''}"
