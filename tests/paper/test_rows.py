@@ -1,5 +1,9 @@
 """Rows' folders: thinned without picking, whole or absent, refused when damaged."""
 
+import errno
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from full_disk import files_end_at
@@ -63,6 +67,23 @@ def test_a_full_disk_leaves_the_cell_that_was_there(tmp_path):
     folder = make_up(tmp_path, ROW)
     before = {file.name: file.read_bytes() for file in folder.path.iterdir()}
     with files_end_at(600), pytest.raises(WriteError):
+        make_up(tmp_path, ROW, lambda metric, name: 9.0)
+    assert {file.name: file.read_bytes() for file in folder.path.iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == [ROW.name]
+
+
+def test_a_row_whose_folder_cannot_get_its_name_leaves_the_one_that_was_there(tmp_path, monkeypatch):
+    folder = make_up(tmp_path, ROW)
+    before = {file.name: file.read_bytes() for file in folder.path.iterdir()}
+    replace = os.replace
+
+    def refused(source, target):
+        if Path(target) == folder.path and ".old." not in str(source):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refused)
+    with pytest.raises(WriteError, match="No space left"):
         make_up(tmp_path, ROW, lambda metric, name: 9.0)
     assert {file.name: file.read_bytes() for file in folder.path.iterdir()} == before
     assert [path.name for path in tmp_path.iterdir()] == [ROW.name]

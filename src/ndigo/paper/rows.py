@@ -15,10 +15,9 @@ import contextlib
 import gzip
 import hashlib
 import json
-import os
 import shutil
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +25,9 @@ from typing import Any
 import numpy as np
 
 from ndigo.errors import NdigoError
+from ndigo.storage.in_place import put_in_place
 from ndigo.storage.records import Part, check_line, check_result, check_settings, check_sizes, read_json
-from ndigo.storage.run_folder import WriteError, make_folder, sealed_settings, sync_folder, write_whole
+from ndigo.storage.run_folder import WriteError, make_folder, sealed_settings, write_whole
 from ndigo.storage.seal import BrokenSealError, seal, unseal
 
 FORMAT, VERSION = "ndigo-row", 1
@@ -76,10 +76,7 @@ def save_row(
     save_agent: Callable[[Path], object] | None = None,
 ) -> RowFolder:
     """Writes the folder, in place of one that was there; `save_agent` writes the agent to the path it is given."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    make_folder(temporary)
-    try:
+    with _made_whole(path) as temporary:
         text = "".join(json.dumps(line) + "\n" for line in thin(lines))
         files = {"config.json": sealed_settings(settings), "metrics.jsonl.gz": gzip.compress(text.encode(), mtime=0)}
         for name, data in files.items():
@@ -87,11 +84,6 @@ def save_row(
         write_whole(temporary / "result.json", sealed_result(result, files))
         if save_agent is not None:
             save_agent(temporary / AGENT)
-        _put(temporary, path)
-    except OSError as error:
-        raise WriteError(f"cannot write {path}: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return load_row(path)
 
 
@@ -102,19 +94,11 @@ def shipped_agent(path: Path) -> Path:
 
 def ship_row(source: Path, path: Path) -> None:
     """The row in its place among the shipped ones, whole or not at all; its agent first, beside them."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    make_folder(path.parent)
-    try:
+    with _made_whole(path) as temporary:
         if (source / AGENT).exists():
             make_folder(shipped_agent(path).parent)
             write_whole(shipped_agent(path), (source / AGENT).read_bytes())
-        shutil.copytree(source, temporary, ignore=shutil.ignore_patterns(AGENT))
-        _put(temporary, path)
-    except OSError as error:
-        raise WriteError(f"cannot write {path}: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.copytree(source, temporary, ignore=shutil.ignore_patterns(AGENT), dirs_exist_ok=True)
 
 
 def is_row(path: Path) -> bool:
@@ -165,17 +149,19 @@ def _unsealed(path: Path) -> dict[str, Any]:
         raise BrokenSealError(f"{path.name}: {error}") from None
 
 
-def _put(temporary: Path, path: Path) -> None:
-    if path.exists():
-        old = path.with_name(f".{path.name}.old.tmp")
-        shutil.rmtree(old, ignore_errors=True)
-        os.replace(path, old)
-        os.replace(temporary, path)
-        with contextlib.suppress(OSError):
-            shutil.rmtree(old)
-    else:
-        os.replace(temporary, path)
-    sync_folder(path.parent)
+@contextlib.contextmanager
+def _made_whole(path: Path) -> Iterator[Path]:
+    """An empty folder to fill, which then has the row's name; on an error what was there stays."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    make_folder(temporary)
+    try:
+        yield temporary
+        put_in_place(temporary, path)
+    except OSError as error:
+        raise WriteError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _rounded(x: Any) -> Any:

@@ -31,8 +31,9 @@ import safetensors
 import safetensors.numpy
 
 from ndigo.errors import NdigoError
+from ndigo.storage.in_place import aside_of, put_in_place, take_back
 from ndigo.storage.parts import Share, assembled, wait_for_parts, write_part
-from ndigo.storage.run_folder import WriteError, make_folder, sync_folder, write_whole
+from ndigo.storage.run_folder import WriteError, make_folder, write_whole
 from ndigo.storage.seal import seal, unseal
 
 NUM_NEWEST = 2  # the newest, and one to fall back on
@@ -132,29 +133,7 @@ def save_share(folder: Path, step: int, share: Share, fingerprint: str, given_up
 def _publish(temporary: Path, final: Path, manifest: dict[str, Any]) -> None:
     """With its manifest and its name a folder is a checkpoint."""
     write_whole(temporary / "manifest.json", seal(json.dumps(manifest, indent=1).encode()) + b"\n")
-    # No folder can take another's name at once: until the new one has it, the old one is read where it lies aside.
-    aside = _aside(final)
-    if final.exists():
-        shutil.rmtree(aside, ignore_errors=True)
-        os.replace(final, aside)
-    try:
-        os.replace(temporary, final)
-    except OSError:
-        _take_back(aside, final)
-        raise
-    sync_folder(final.parent)
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _aside(final: Path) -> Path:
-    return final.with_name(f".{final.name}.old.tmp")
-
-
-def _take_back(aside: Path, final: Path) -> None:
-    """What was put aside has its name again, unless another has it."""
-    if not final.exists():
-        with contextlib.suppress(OSError):  # there is none, or another process has taken it back
-            os.replace(aside, final)
+    put_in_place(temporary, final)
 
 
 def _remove_oldest(folder: Path, saved: int) -> None:
@@ -180,7 +159,7 @@ def remove_unfinished(folder: Path) -> None:
     for path in folder.glob(".step_*.tmp"):
         is_needed = False
         if aside := re.fullmatch(ASIDE, path.name):
-            _take_back(path, folder / aside[1])
+            take_back(folder / aside[1])
             is_needed = not (folder / aside[1]).exists()
         if not is_needed and (aside or re.fullmatch(r"\.step_[0-9]+\.tmp", path.name)):
             shutil.rmtree(path, ignore_errors=True)
@@ -219,7 +198,7 @@ def load_newest(folder: Path, fingerprint: str, warn: Callable[[str], None]) -> 
 
 def load(path: Path, fingerprint: str) -> dict[str, np.ndarray]:
     """The arrays of one checkpoint folder, once its sha256 and its configuration are right."""
-    lies = path if path.is_dir() or not _aside(path).is_dir() else _aside(path)
+    lies = path if path.is_dir() or not aside_of(path).is_dir() else aside_of(path)
     try:
         manifest, _ = unseal((lies / "manifest.json").read_bytes().removesuffix(b"\n"))
         step, written_for = manifest["step"], manifest["fingerprint"]
