@@ -25,7 +25,7 @@ def train_rows(rows: Sequence[SweepRow], engine: str) -> int:
     """Trains rows side by side in one program (`vary.packs`) to their last step, which is returned; a signal that
     stops them before is `Interrupted`. One that diverges fails alone, and is raised when the others are done.
     """
-    from ndigo.api import create_run, resume, resume_beside  # with JAX, which a sweep can spare
+    from ndigo.api import create_run, resume_beside  # with JAX, which a sweep can spare
     from ndigo.naming import as_reward, as_world
 
     errors: dict[Path, NdigoError] = {}
@@ -43,10 +43,7 @@ def train_rows(rows: Sequence[SweepRow], engine: str) -> int:
             errors[path] = error
             fail[path](error)
 
-        if len(paths) == 1:
-            runs = [resume(paths[0], **records)]
-        else:
-            runs = resume_beside(paths, **records, on_diverged=on_diverged)
+        runs = resume_beside(paths, **records, on_diverged=on_diverged)
         outcomes = [run.outcome for run in runs if run.outcome is not None]
         for outcome in outcomes:
             if outcome.is_stop:
