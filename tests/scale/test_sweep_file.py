@@ -11,7 +11,7 @@ from sweep_files import write_sweep
 from ndigo.config import PRESETS
 from ndigo.errors import NdigoError
 from ndigo.paper.plan import all_rows, job_of, recipe
-from ndigo.scale.sweep import SweepRow, read_sweep, refuse_other_settings, row_name
+from ndigo.scale.sweep import MOVE_AWAY, read_sweep, refuse_other_settings, row_name
 
 
 def sweep_of(text: str, tmp_path: Path):
@@ -146,8 +146,8 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path):
 def test_a_folder_with_a_run_of_other_settings_is_refused_by_the_first_that_differs(finished, tmp_path):
     file = write_sweep(tmp_path / "sweep.toml")
     (row,) = read_sweep(file).rows
-    refuse_other_settings(SweepRow(row.name, row.config, finished.path))
-    refuse_other_settings(SweepRow(row.name, row.config, tmp_path / "nothing"))
+    refuse_other_settings(finished.path, row.config, MOVE_AWAY)
+    refuse_other_settings(tmp_path / "nothing", row.config, MOVE_AWAY)
     (other,) = read_sweep(write_sweep(file, seed=5)).rows
     with pytest.raises(NdigoError, match=r"was begun with seed 0, now it is 5: move that folder away, or give"):
-        refuse_other_settings(SweepRow(other.name, other.config, finished.path))
+        refuse_other_settings(finished.path, other.config, MOVE_AWAY)

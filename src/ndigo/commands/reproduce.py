@@ -15,7 +15,7 @@ import tyro
 from rich import box
 from rich.table import Table
 
-from ndigo.api import Run, create_run, open_run, resume
+from ndigo.api import Run, create_run, resume
 from ndigo.config import check_minutes
 from ndigo.errors import NdigoError
 from ndigo.naming import as_reward
@@ -28,6 +28,7 @@ from ndigo.paper.rows import RowFolder, load_row, ship_row
 from ndigo.paper.tables import compared_with_paper
 from ndigo.report.numbers import duration
 from ndigo.report.tables import line_of
+from ndigo.scale.sweep import refuse_other_settings
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
 from ndigo.terminal.console import fitted, plain_console
@@ -103,7 +104,8 @@ def run(args: Arguments) -> int:
         if minutes == 0 and number > 1:
             print("the minutes are over; the same command goes on from here")
             return 0
-        made = resume(_begun(job).path, minutes=minutes)
+        _begin(job)
+        made = resume(job.path, minutes=minutes)
         assert made.outcome is not None
         if made.outcome.why != "finished":
             line = f"paused at step {made.outcome.step:,}, saved in {made.path}; the same command goes on from there"
@@ -128,17 +130,11 @@ def _jobs(args: Arguments, shipped: dict[Row, RowFolder]) -> Sequence[Job]:
     return [job_of(row, args.runs, args.preset, **changes) for row in rows]
 
 
-def _begun(job: Job) -> Run:
-    """The job's run: the one that is there, if it has these settings, else a new one."""
+def _begin(job: Job) -> None:
+    """Makes the job's run, unless it is there; an error where that one has other settings."""
+    refuse_other_settings(job.path, job.config, "move that folder away first")
     if not (job.path / "config.json").exists():
-        return create_run(**dataclasses.asdict(job.config), preset=plan.RECIPE, out=job.path)
-    there = open_run(job.path)
-    for name, value in dataclasses.asdict(job.config).items():
-        if (found := getattr(there.config, name)) != value:
-            raise NdigoError(
-                f"{job.path} was begun with {name} {found}, now it is {value}: move that folder away first"
-            )
-    return there
+        create_run(**dataclasses.asdict(job.config), preset=plan.RECIPE, out=job.path)
 
 
 def _pace(

@@ -19,7 +19,7 @@ from ndigo.errors import NdigoError, StoppedNow
 from ndigo.report.numbers import duration, how_many
 from ndigo.scale.engine import Asked, Work, find_engine
 from ndigo.scale.status import STATES, Seen, look
-from ndigo.scale.sweep import SweepRow, read_sweep, refuse_other_settings
+from ndigo.scale.sweep import MOVE_AWAY, SweepRow, read_sweep, refuse_other_settings
 from ndigo.scale.takes import check_takes
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
@@ -102,7 +102,7 @@ def _check(rows: Sequence[SweepRow], trust: Collection[str]) -> None:
     for row in rows:
         find_world(row.config.world, trust=trust)
         make_reward(row.config.reward, trust=trust)
-        refuse_other_settings(row)
+        refuse_other_settings(row.path, row.config, MOVE_AWAY)
 
 
 def _follow(work: Work, rows: Sequence[SweepRow], again: str) -> int:

@@ -18,7 +18,7 @@ from ndigo.errors import NdigoError
 from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.from_module import without_working_folder
 from ndigo.scale.note import Interrupted, noted, reason
-from ndigo.scale.sweep import SweepRow, refuse_other_settings
+from ndigo.scale.sweep import MOVE_AWAY, SweepRow, refuse_other_settings
 
 
 def train_rows(rows: Sequence[SweepRow], engine: str) -> int:
@@ -33,7 +33,7 @@ def train_rows(rows: Sequence[SweepRow], engine: str) -> int:
         fail = {}
         for row in rows:
             fail[row.path] = stack.enter_context(noted(row.path, engine))
-            refuse_other_settings(row)
+            refuse_other_settings(row.path, row.config, MOVE_AWAY)
             if not (row.path / "config.json").exists():
                 create_run(**dataclasses.asdict(row.config), out=row.path, is_beside=len(rows) > 1)
         config, paths = rows[0].config, [row.path for row in rows]

@@ -34,6 +34,7 @@ from ndigo.scale.settings_file import checked_preset, checked_settings, read_tom
 from ndigo.storage.run_folder import RunFolder
 
 MOST_ROWS = 10_000
+MOVE_AWAY = "move that folder away, or give the sweep another out"  # where a row's folder holds a run of other settings
 ENGINE_TABLES = ("ray", "slurm")
 MOST_IN_PACK = 1000
 
@@ -104,18 +105,15 @@ def _number(value: Any) -> str:
     return f"minus{-value}" if isinstance(value, int | float) and value < 0 else str(value)
 
 
-def refuse_other_settings(row: SweepRow) -> None:
-    """An error where the row's folder holds a run of other settings."""
-    if not (row.path / "config.json").exists():
+def refuse_other_settings(path: Path, config: Config, advice: str) -> None:
+    """An error where the folder holds a run of other settings; `advice` says what to do about it."""
+    if not (path / "config.json").exists():
         return
     # A setting younger than the run has its default, which is what the run did.
-    there = dataclasses.asdict(Config()) | RunFolder(row.path).settings()["config"]
-    for name, value in dataclasses.asdict(row.config).items():
+    there = dataclasses.asdict(Config()) | RunFolder(path).settings()["config"]
+    for name, value in dataclasses.asdict(config).items():
         if (found := there.get(name)) != value:
-            raise NdigoError(
-                f"{row.path} was begun with {name} {found}, now it is {value}: "
-                f"move that folder away, or give the sweep another out"
-            )
+            raise NdigoError(f"{path} was begun with {name} {found}, now it is {value}: {advice}")
 
 
 def _combinations(grid: dict[str, Any], listed: list[dict[str, Any]], file: Path) -> list[dict[str, Any]]:
