@@ -183,3 +183,26 @@ def test_a_slider_shows_the_same_episode_at_an_earlier_checkpoint(watch, shipped
         page.ready()
         page.step_to(10)
         np.testing.assert_array_equal(page.cells("world", MAP)[9, 9], page.colour("agent"))
+
+
+def test_seed_and_checkpoint_are_those_of_the_agent_that_is_shown(watch, shipped):
+    """Earlier checkpoints are kept of the first seed alone."""
+    shown = []
+
+    def agent(seed, world, step=None):
+        shown.append((seed, step))
+        return shipped
+
+    seeds = ("seed 0", "seed 1", "seed 2")
+    company = Company((Performer("learner", seeds, ("exp1",), agent, steps=(500, 16_000)),), {"exp1": "exp1"})
+    with serving(company) as url:
+        page = watch(url).ready()
+        seed, checkpoint = page.page.get_by_label("Seed of the agent"), page.page.get_by_label("Checkpoint")
+        seed.select_option("1")
+        page.wait_for("seed 1", lambda: shown[-1] == (1, None))
+        checkpoint.fill("0")
+        page.wait_for("an earlier checkpoint", lambda: shown[-1] == (0, 500))
+        assert (seed.input_value(), checkpoint.input_value()) == ("0", "0")
+        seed.select_option("2")
+        page.wait_for("seed 2", lambda: shown[-1] == (2, None))
+        assert (seed.input_value(), checkpoint.input_value()) == ("2", "1")

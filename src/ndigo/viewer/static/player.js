@@ -81,12 +81,9 @@ export async function mountPlayer(root, source, keyTarget) {
     chooseEpisode: (number) => choose({ episode: within(Math.floor(number) || 0, 0, source.catalogue.last_episode) }),
     nextEpisode: (by) => actions.chooseEpisode(state.selection.episode + by),
     chooseAgent: (i, agent) => choose(fitWorld(source.catalogue, state.selection, i, { agent, seed: 0 })),
-    chooseSeed(i, seed) {
-      choose({ panes: state.selection.panes.map((pane, j) => (i === j ? { ...pane, seed } : pane)) });
-    },
-    chooseStep(i, step) {
-      choose({ panes: state.selection.panes.map((pane, j) => (i === j ? { ...pane, step } : pane)) });
-    },
+    // Earlier steps are kept of the first seed alone: another seed is its newest, and a step is the first seed's.
+    chooseSeed: (i, seed) => choosePane(i, ({ agent }) => ({ agent, seed })),
+    chooseStep: (i, step) => choosePane(i, ({ agent }) => ({ agent, seed: 0, step })),
     compare() {
       const change = state.selection.panes.length > 1 ? removePane : addPane;
       const panes = change(source.catalogue, state.selection);
@@ -152,6 +149,9 @@ export async function mountPlayer(root, source, keyTarget) {
     state.style++;
     wake();
   }
+  const choosePane = (i, change) =>
+    choose({ panes: state.selection.panes.map((pane, j) => (i === j ? change(pane) : pane)) });
+
 
   /** Opens what is selected; the last choice wins. */
   async function choose(change) {
