@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from small_maps import corner
 
+from ndigo.errors import NdigoError
 from ndigo.viewer.page import export_html
 from ndigo.viewer.stage import Company, Performer
 from ndigo.watching.recording import episode_key
@@ -95,6 +96,35 @@ def test_it_says_what_it_waits_for_and_then_plays_at_once(watch, shipped):
         page.wait_for("some steps", lambda: page.t >= 3)
         assert not page.page.locator(".loading").is_visible()
         assert page.page.get_attribute(".transport [data-playing]", "aria-label") == "Pause"
+
+
+def test_it_waits_for_the_last_choice_while_an_earlier_one_is_refused(watch, shipped):
+    """The server answers one after the other."""
+    asked, is_loaded = [], [threading.Event() for _ in range(3)]
+    is_loaded[0].set()
+
+    def agent(seed, world):
+        asked.append(seed)
+        is_loaded[seed].wait(PATIENCE)
+        if seed == 1:
+            raise NdigoError("seed 1 is damaged")
+        return shipped
+
+    performer = Performer("agent", ("seed 0", "seed 1", "seed 2"), ("exp1",), agent)
+    with serving(Company((performer,), {"exp1": "exp1"})) as url:
+        page = watch(url).ready()
+        seeds = page.page.get_by_label("Seed of the agent")
+        for seed in ("1", "2"):
+            seeds.select_option(seed)
+        page.wait_for("the first question", lambda: 1 in asked)
+        is_loaded[1].set()
+        page.wait_for("the last question", lambda: 2 in asked)
+        page.page.wait_for_timeout(200)
+        assert page.text(".loading") == "preparing the agent ..."
+        is_loaded[2].set()
+        page.ready()
+        assert not page.page.locator(".loading").is_visible()
+        assert not page.page.locator(".notice").is_visible()
 
 
 def test_an_error_moves_nothing_on_the_page(watch, live):

@@ -152,7 +152,6 @@ export async function mountPlayer(root, source, keyTarget) {
   const choosePane = (i, change) =>
     choose({ panes: state.selection.panes.map((pane, j) => (i === j ? change(pane) : pane)) });
 
-
   /** Opens what is selected; the last choice wins. */
   async function choose(change) {
     // A page that is nothing but this player plays at once, unless the person wants things still.
