@@ -8,6 +8,7 @@ import pytest
 from ndigo.watching.recording import episode_key
 from ndigo.watching.session import Session
 from viewer.conftest import serving
+from viewer.watcher import FRAMES
 
 MAP = (19, 19)
 VIEW = (5, 5)
@@ -190,6 +191,29 @@ def test_an_object_is_moved_by_click_and_by_keys_and_the_belief_breaks(page, rec
     page.press(*["ArrowDown"] * 7, "Enter")
     page.wait_for("a refusal", lambda: page.page.locator(".notice").is_visible())
     assert "'fixed' cannot stand at row 9, column 7" in page.text(".notice")
+
+
+def test_a_frame_is_marked_as_walked_until_its_step_is_to_be_taken_again(page):
+    top = """canvas => {
+      const { data } = canvas.getContext("2d").getImageData(Math.floor((2.7 * canvas.width) / 400), 0, 1, 1);
+      return data[3] > 100;  // whether anything is drawn there, above the third frame
+    }"""
+    timeline = page.page.locator(".timeline canvas")
+    page.step_to(2)
+    page.press("w", "ArrowUp")
+    page.reach(3)
+    page.press("Escape")
+    page.wait_for("the mark of a walk", lambda: timeline.evaluate(top))
+    page.press("ArrowLeft")
+    page.reach(2)
+    page.press("d")
+    box = page.page.locator("figure.world canvas").bounding_box()
+    size = box["width"] / 19
+    page.page.mouse.click(box["x"] + 9.5 * size, box["y"] + 3.5 * size)
+    page.wait_for("the move", lambda: "row 3, column 9" in page.text(".hint"))
+    page.page.evaluate(FRAMES)
+    assert not timeline.evaluate(top)
+    assert page.page.get_by_label("step 2: you moved an object").count() == 1
 
 
 def test_an_object_put_where_it_is_moves_nothing_and_nothing_is_forgotten(page):

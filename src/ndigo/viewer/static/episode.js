@@ -141,6 +141,7 @@ export function makeEpisode(meta, walls, sizes, fields, length) {
       episode.version++;
       episode.isOver = false;
       episode.hands.fill(0, end);
+      episode.hands[end - 1] &= 2; // its step is to be taken again, by whomever
       fields.a.fill(-1, end - 1);
       fields.reward.fill(NaN, end - 1);
       fields.reward_c.fill(NaN, (end - 1) * strides.reward_c);
