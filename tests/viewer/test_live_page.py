@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from ndigo.viewer.stage import Company, Performer
 from ndigo.watching.recording import episode_key
 from ndigo.watching.session import Session
 from viewer.conftest import serving
@@ -214,6 +217,29 @@ def test_a_frame_is_marked_as_walked_until_its_step_is_to_be_taken_again(page):
     page.page.evaluate(FRAMES)
     assert not timeline.evaluate(top)
     assert page.page.get_by_label("step 2: you moved an object").count() == 1
+
+
+def test_with_the_wheel_an_objects_name_hides_it_and_a_number_acts_where_no_arrow_walks(watch, shipped, recorded):
+    world = dataclasses.replace(shipped.world, actions=tuple(f"do {i}" for i in range(5)))
+    agent = dataclasses.replace(shipped, world=world)
+    company = Company((Performer("doer", ("seed 0",), ("exp1",), lambda seed, world: agent),), {"exp1": "exp1"})
+    with serving(company) as url:
+        page = watch(url).ready()
+        page.press("w")
+        page.wait_for("the wheel", lambda: page.text(".hint").startswith("Keys 1 to 9 act"))
+        layer = page.page.get_by_role("button", name="fixed layer")
+        layer.click()
+        page.wait_for("a hidden layer", lambda: layer.get_attribute("aria-pressed") == "false")
+        page.press("1")
+        page.reach(1)
+        assert layer.get_attribute("aria-pressed") == "false"
+
+
+def test_with_the_wheel_a_number_hides_an_object_where_arrows_walk(page):
+    page.press("w", "1")
+    layer = page.page.get_by_role("button", name="fixed layer")
+    page.wait_for("a hidden layer", lambda: layer.get_attribute("aria-pressed") == "false")
+    assert page.t == 0
 
 
 def test_an_object_put_where_it_is_moves_nothing_and_nothing_is_forgotten(page):

@@ -6,6 +6,11 @@ const DIGITS = "123456789".split("");
 const ARROWS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"];
 const way = (key) => key.slice("Arrow".length).toLowerCase();
 
+function actOrHide(player, key) {
+  const i = Number(key) - 1;
+  if (!player.act(i)) player.layer(i);
+}
+
 // [modes ("" for all), keys, how the help prints them, what they do, how]
 const KEYS = [
   ["watch", [" "], "space", "play or pause", (player) => player.toggle()],
@@ -23,7 +28,7 @@ const KEYS = [
   ["", ["n"], "N", "next episode", (player) => player.nextEpisode(1)],
   ["", ["N"], "shift N", "previous episode", (player) => player.nextEpisode(-1)],
   ["", ["c"], "C", "two agents side by side, on the same world", (player) => player.compare()],
-  ["watch wheel", DIGITS, "1 to 9", "show or hide an object", (player, key) => player.layer(Number(key) - 1)],
+  ["watch", DIGITS, "1 to 9", "show or hide an object", (player, key) => player.layer(Number(key) - 1)],
   ["", ["t"], "T", "rings on the belief, where things truly are", (player) => player.truth()],
   ["", ["b"], "B", "the exact belief, what a perfect memory knows", (player) => player.exact()],
   ["", ["k"], "K", "look one step further ahead", (player) => player.lookFurther(1)],
@@ -36,7 +41,7 @@ const LIVE_KEYS = [
   ["", ["w"], "W", "take the wheel", (player) => player.setMode("wheel")],
   ["wheel", ARROWS, "arrows", "walk, with the wheel", (player, key) => player.walk(way(key))],
   ["wheel", [" "], "space", "stay, with the wheel", (player) => player.walk("stay")],
-  ["wheel", [], "1 to 9", "an action by its number, where nothing walks", () => {}],
+  ["wheel", DIGITS, "1 to 9", "an action by its number; where arrows walk, an object shown or hidden", actOrHide],
   ["", ["d"], "D", "move an object, behind the agent's back", (player) => player.setMode("drop")],
   ["drop", DIGITS, "1 to 9", "which object to move", (player, key) => player.chooseObject(Number(key) - 1)],
   ["drop", ARROWS, "arrows", "to which cell", (player, key) => player.moveCursor(way(key))],

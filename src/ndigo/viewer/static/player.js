@@ -56,7 +56,6 @@ export async function mountPlayer(root, source, keyTarget) {
     setSpeed: (speed) => ((state.speed = state.chosen = speed), refresh()),
     faster: (by) => actions.setSpeed(SPEEDS[within(SPEEDS.indexOf(state.speed) + by, 0, SPEEDS.length - 1)]),
     layer(i) {
-      if (state.mode === "wheel" && hands.act(i)) return;
       if (i >= (episodes[0]?.sizes.N ?? 0)) return;
       state.hidden.has(i) ? state.hidden.delete(i) : state.hidden.add(i);
       restyle();
@@ -149,6 +148,7 @@ export async function mountPlayer(root, source, keyTarget) {
     state.style++;
     wake();
   }
+
   const choosePane = (i, change) =>
     choose({ panes: state.selection.panes.map((pane, j) => (i === j ? change(pane) : pane)) });
 
@@ -171,7 +171,7 @@ export async function mountPlayer(root, source, keyTarget) {
     } catch (error) {
       if (state.selection === selection) warn(error.message);
     }
-    wait("");
+    if (state.selection === selection) wait("");
   }
 
   function show(opened) {
