@@ -125,7 +125,7 @@ def _folded(judged: JudgedClaim) -> str:
 def write_docs(path: Path, known: dict[str, str]) -> list[str]:
     """Writes the file's blocks anew; returns their names."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise NdigoError(f"cannot read {path}: {error.strerror or error}") from None
     names = [match[2] for match in BLOCK.finditer(text)]

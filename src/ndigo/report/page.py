@@ -41,7 +41,7 @@ def page(title: str, lead: str, sections: Sequence[Section], shared: str = "") -
         f'<h1>{escape(title)}</h1>\n<p>{escape(lead)}</p>\n<nav class="links">{links}</nav>\n{body}'
         "</main>\n</body>"
     )
-    head = f"<style>{STYLE.read_text()}</style>\n{shared}"
+    head = f"<style>{STYLE.read_text(encoding='utf-8')}</style>\n{shared}"
     return document(title, head, sheet, scripts=scripts, styles="'unsafe-inline'")
 
 

@@ -48,7 +48,7 @@ def device_bytes() -> int:
         return jax.process_count() * sum(limits)  # type: ignore[arg-type]
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
-        return min(machine, int(CGROUP_LIMIT.read_text()))
+        return min(machine, int(CGROUP_LIMIT.read_text(encoding="utf-8")))
     except (OSError, ValueError):  # no such file, or "max"
         return machine
 

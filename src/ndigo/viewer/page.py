@@ -75,7 +75,7 @@ def pack(episodes: Recordings) -> bytes:
 
 
 def style() -> str:
-    return (STATIC / "style.css").read_text()
+    return (STATIC / "style.css").read_text(encoding="utf-8")
 
 
 def script() -> str:
@@ -83,7 +83,7 @@ def script() -> str:
     bodies: dict[str, str] = {}
 
     def add(name: str) -> None:
-        source = (STATIC / f"{name}.js").read_text()
+        source = (STATIC / f"{name}.js").read_text(encoding="utf-8")
         for _, other in IMPORT.findall(source):
             if other not in bodies:
                 add(other)
