@@ -100,12 +100,16 @@ def group_of(claim: Claim) -> str:
     return next((e.heading for e in EXPERIMENTS.values() if claim in e.claims), claim.place)
 
 
+def num_missing(missing: Sequence[Row]) -> str:
+    """`3 rows are missing`."""
+    return f"{len(missing)} row{' is' if len(missing) == 1 else 's are'} missing"
+
+
 def missing_in_words(missing: Sequence[Row], judged: Sequence[JudgedClaim], *, is_full: bool) -> list[str]:
     """Lines: how many rows are missing and which, by experiment, and where the claims that lack them stand."""
     if not missing:
         return [] if is_full else [f"What decides each claim: {IN_FULL}."]
-    many = f"{len(missing)} row{' is' if len(missing) == 1 else 's are'}"
-    lines = [f"{many} missing (ndigo reproduce makes them):"]
+    lines = [f"{num_missing(missing)} (ndigo reproduce makes them):"]
     for experiment, rows in groupby(missing, lambda row: row.experiment):
         rewards = [row.reward for row in rows]
         is_all = len(rewards) == len(EXPERIMENTS[experiment].all_rewards)

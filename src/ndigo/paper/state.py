@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.paper.claims import VERDICTS, JudgedClaim, Part, Verdict, count
-from ndigo.paper.conclusion import by_experiment, group_of, verdicts_in_words
+from ndigo.paper.conclusion import by_experiment, group_of, num_missing, verdicts_in_words
 from ndigo.paper.experiment import Row
 from ndigo.paper.measured import Rows
 from ndigo.paper.plan import RECIPE, all_rows, recipe
@@ -29,6 +29,10 @@ from ndigo.storage.run_folder import write_whole
 
 BLOCK = re.compile(r"(<!-- ndigo report --paper: ([\w ]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 NOT_YET = "Not made by this recipe yet."
+RULES = (
+    "A comparison is supported where its whole 95% interval over seeds lies on the claimed side, and contradicted "
+    "where it lies on the other. A claim holds where every comparison is supported. Open one for its figures."
+)
 
 
 def summary(rows: Rows, judged: Sequence[JudgedClaim], others: Sequence[Row] = ()) -> str:
@@ -73,8 +77,7 @@ def claims_in_full(judged: Sequence[JudgedClaim]) -> str:
     """By experiment, a heading per claim with its verdict, its comparisons folded under it."""
     parts = [
         f"{verdicts_in_words(judged)} A claim is a sentence of the paper, turned into comparisons.",
-        "A comparison is supported where its whole 95% interval over seeds lies on the claimed side, and contradicted "
-        "where it lies on the other. A claim holds where every comparison is supported. Open one for its figures.",
+        RULES,
         _overview(by_experiment(judged)),
     ]
     for heading, group in groupby(enumerate(judged, 1), lambda one: group_of(one[1].claim)):
@@ -105,8 +108,7 @@ def _folded(judged: JudgedClaim) -> str:
     """The comparisons as a table under a line that counts them; or the rows that are missing."""
     if judged.missing:
         names = ", ".join(f"<code>{escape(row.name)}</code>" for row in judged.missing)
-        many = f"{len(judged.missing)} row{' is' if len(judged.missing) == 1 else 's are'} missing"
-        return f'<details class="comparisons"><summary>{many}</summary><p>{names}</p></details>'
+        return f'<details class="comparisons"><summary>{num_missing(judged.missing)}</summary><p>{names}</p></details>'
     statuses = [part.status for part in judged.parts]
     shown = ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(sorted(statuses)))
     rows = "".join(
@@ -140,13 +142,8 @@ def write_docs(path: Path, known: dict[str, str]) -> list[str]:
 
 def claims_section(judged: Sequence[JudgedClaim]) -> Section:
     chips = "".join(f"<li>{_chip(verdict, f'{n} {verdict}')}</li>" for verdict, n in count(judged).items() if n)
-    rules = (
-        '<p class="soft">A comparison is supported where its whole 95% interval lies on the claimed side, contradicted '
-        "where it lies on the other. A claim holds where every comparison is supported. Open one for its figures.</p>"
-    )
-    return Section(
-        "claims", "What the paper claims", f'<ul class="counts">{chips}</ul>{rules}{"".join(map(_claim, judged))}'
-    )
+    body = f'<ul class="counts">{chips}</ul><p class="soft">{RULES}</p>{"".join(map(_claim, judged))}'
+    return Section("claims", "What the paper claims", body)
 
 
 def _claim(judged: JudgedClaim) -> str:
