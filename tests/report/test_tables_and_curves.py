@@ -34,6 +34,17 @@ def rows(text: str) -> dict[tuple[str, str], list[str]]:
     return found
 
 
+def test_a_page_tries_every_run_also_of_two_worlds_with_one_title(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(OBJECTS, "fixed_and_noise", OBJECTS["exp1"])
+    worlds = ("exp1", "fixed_and_noise")  # by two names the same
+    runs = [write_run(tmp_path / world, world=world, reward="ndigo-4", seeds=2) for world in worlds]
+    words = ["report", *map(str, runs), "--out", str(tmp_path / "out"), "--html", str(tmp_path / "page.html")]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    for run in runs:  # written by hand, neither has an agent
+        assert f"no episode of {run}: " in out
+
+
 def test_a_run_stands_beside_the_papers_row_by_its_last_evaluation(tmp_path, capsys):
     run = write_run(tmp_path / "run", world="exp1", reward="ndigo-4", seeds=3)
     assert main(["report", str(run)]) == 0

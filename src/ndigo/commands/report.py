@@ -136,7 +136,9 @@ def _report_runs(args: Arguments) -> None:
         sheets += [sheet_of(_title(world), lines, printed), *whole_sheet(_title(world), lines)]
     if args.html is not None:
         figures = [(_title(world), as_svg(curves_figure(folders, grids[world]))) for world, folders in by_world.items()]
-        sources = {_title(world): [(f.path, f.path.name) for f in folders] for world, folders in by_world.items()}
+        sources: dict[str, list[tuple[Path, str]]] = {}
+        for world, folders in by_world.items():  # of which two may have one title: exp1 is fixed_and_noise
+            sources.setdefault(_title(world), []).extend((folder.path, folder.path.name) for folder in folders)
         names = ", ".join(str(folder.path) for folders in by_world.values() for folder in folders)
         lead = f"{' '.join(concluded)} By the last evaluation of {names}."
         sections = [tables_section(sheets), figures_section(figures, is_broad=True)]
