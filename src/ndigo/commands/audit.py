@@ -26,8 +26,7 @@ from ndigo.commands.evaluate import basis
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.paper.experiments import EXPERIMENTS, find_experiment
 from ndigo.report.figures import check_figure
-from ndigo.report.numbers import ends, number
-from ndigo.report.statistics import Estimate
+from ndigo.report.tables import stacked
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage.run_folder import check_output, make_folder
 from ndigo.terminal.console import fitted, plain_console
@@ -188,21 +187,21 @@ def pay_table(audit: Audit) -> Table:
     table = _table("learned", "perfect model", "bias", "correlation", "by definition")
     for line in audit.pay:
         columns = (line.learned, line.attainable, line.bias, line.correlation, line.ideal)
-        table.add_row(line.name, *map(_text, columns))
+        table.add_row(line.name, *map(stacked, columns))
     return table
 
 
 def known_table(audit: Audit) -> Table:
     table = _table("steps in view", "probe", "exact floor", "lost")
     for line in audit.known:
-        table.add_row(line.name, *map(_text, (line.visits, line.probe_loss, line.floor, line.lost)))
+        table.add_row(line.name, *map(stacked, (line.visits, line.probe_loss, line.floor, line.lost)))
     return table
 
 
 def offer_table(audit: Audit) -> Table:
     table = _table("by its model", "by definition")
     for line in audit.offers:
-        table.add_row(line.name, *map(_text, (line.learned, line.ideal)))
+        table.add_row(line.name, *map(stacked, (line.learned, line.ideal)))
     return table
 
 
@@ -211,10 +210,3 @@ def _table(*columns: str) -> Table:
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     return table
-
-
-def _text(x: Estimate | None) -> Text:
-    """The mean, and its interval under it: a terminal of 80 columns holds five of them."""
-    if x is None:
-        return Text("-")
-    return Text.assemble(number(x.mean), (f"\n{ends(x)}" if ends(x) else "", "dim"))

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ndigo.report.numbers import MISSING, ends, number, with_interval
 from ndigo.report.statistics import Estimate
-from ndigo.report.tables import HEADINGS, NARROW, Line
+from ndigo.report.tables import HEADINGS, Line, padding_for
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,7 @@ def as_rich(sheet: Sheet) -> Table:
     headings = [Text(column.replace(": ", "\n")) for column in sheet.columns]
     texts = [[Text(), *headings], *shown]
     wide = sum(max(len(line) for row in texts for line in row[i].plain.split("\n")) for i in range(len(texts[0])))
-    # Two blanks between columns where a narrow terminal holds them, else one.
-    padding = (0, 0, 0, 1) if wide + 2 * len(headings) <= NARROW else 0
+    padding = padding_for(wide, len(headings))
     drawn = Table(
         box=box.SIMPLE_HEAD,
         padding=padding,

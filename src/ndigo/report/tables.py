@@ -12,7 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ndigo.report.numbers import number
+from ndigo.report.numbers import ends, number
 from ndigo.report.statistics import Estimate, estimates
 
 HEADINGS = {
@@ -72,9 +72,7 @@ def comparison(lines: Sequence[Line], beneath: Beneath = lambda name: ()) -> Tab
     }
     rows = [["", *HEADINGS.values()], *([label, *texts] for rows in shown.values() for label, texts in rows)]
     widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(1 + len(HEADINGS))]
-    # Two blanks between columns where a narrow terminal holds them, else one.
-    is_roomy = sum(widths) + 2 * len(HEADINGS) <= NARROW
-    padding = (0, 0, 0, 1) if is_roomy else 0
+    padding = padding_for(sum(widths), len(HEADINGS))
     caption = f"never: {', '.join(never)}" if never else None
     table = Table(box=box.SIMPLE_HEAD, padding=padding, pad_edge=False, show_edge=False, caption=caption)
     table.add_column("", no_wrap=True)
@@ -85,6 +83,18 @@ def comparison(lines: Sequence[Line], beneath: Beneath = lambda name: ()) -> Tab
         for i, (label, texts) in enumerate(entries):
             table.add_row(label, *texts, end_section=i == len(entries) - 1)
     return table
+
+
+def padding_for(width: int, num_columns: int) -> int | tuple[int, int, int, int]:
+    """Two blanks between columns where a narrow terminal holds them, else one."""
+    return (0, 0, 0, 1) if width + 2 * num_columns <= NARROW else 0
+
+
+def stacked(estimate: Estimate | None) -> Text:
+    """The mean, and under it the interval: a terminal of 80 columns holds six."""
+    if estimate is None:
+        return Text("-")
+    return Text.assemble(number(estimate.mean), (f"\n{ends(estimate)}".rstrip(), "dim"))
 
 
 def _is_reached(line: Line, name: str) -> bool:

@@ -11,10 +11,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ndigo.report.numbers import ends, number
+from ndigo.report.numbers import number
 from ndigo.report.sheets import Entry, Sheet
 from ndigo.report.statistics import Estimate, estimates
-from ndigo.report.tables import MANY, Line
+from ndigo.report.tables import MANY, Line, stacked
 
 # Of each metric of `Evaluation`, how it is headed.
 WHOLE = {
@@ -46,7 +46,7 @@ def whole_table(lines: Sequence[Line]) -> Table | None:
     headings = {metric: text for metric, text in WHOLE.items() if any(metric in line.whole for line in lines)}
     table = _table(["", *headings.values(), *(["events per episode"] if _num_events(lines) else [])])
     for line in lines:
-        texts: list[Text | str] = [_shown(line.whole.get(metric, {}).get("")) for metric in headings]
+        texts: list[Text | str] = [stacked(line.whole.get(metric, {}).get("")) for metric in headings]
         if _num_events(lines):
             reached = sum(e.mean for e in line.values["frequency"].values()) / 100
             texts.append(f"{number(reached)} of {_num_events(lines)}")
@@ -66,7 +66,7 @@ def channel_table(lines: Sequence[Line]) -> Table | None:
     )
     names = dict.fromkeys(name for line in lines for metric in metrics for name in line.whole.get(metric, {}))
     for name in names:
-        table.add_row(name, *(_shown(line.whole.get(metric, {}).get(name)) for line, metric in columns))
+        table.add_row(name, *(stacked(line.whole.get(metric, {}).get(name)) for line, metric in columns))
     return table
 
 
@@ -107,10 +107,3 @@ def _table(headings: Sequence[str]) -> Table:
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="right" if i else "left", no_wrap=not i)
     return table
-
-
-def _shown(estimate: Estimate | None) -> Text:
-    """The mean, and under it the interval: a terminal of 80 columns holds six."""
-    if estimate is None:
-        return Text("-")
-    return Text.assemble(number(estimate.mean), (f"\n{ends(estimate)}".rstrip(), "dim"))
