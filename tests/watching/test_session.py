@@ -15,7 +15,7 @@ KEY = episode_key(seed=0, episode=0)
 STAY, UP, DOWN, RIGHT, LEFT = range(5)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def session(shipped):
     return Session(shipped, KEY)
 
@@ -27,7 +27,6 @@ def walk(session, actions):
 
 
 def test_left_alone_it_is_the_recorded_episode_frame_by_frame(session, recorded):
-    session.reset(KEY)
     frames = [session.frame()]
     while not session.is_over:
         session.step()
@@ -47,7 +46,6 @@ def test_left_alone_it_is_the_recorded_episode_frame_by_frame(session, recorded)
 
 
 def test_a_person_walks_and_the_belief_follows(session):
-    session.reset(KEY)
     frame = walk(session, [UP] * 6 + [STAY])
     assert frame["agent"].tolist() == [3, 9]
     assert frame["a_tm1"] == STAY
@@ -59,7 +57,6 @@ def test_a_person_walks_and_the_belief_follows(session):
 
 def test_the_agent_chooses_by_the_actions_that_a_person_took(session, shipped):
     """By the Q-network alone, told what was done at every frame."""
-    session.reset(KEY)
     network, taken = shipped.networks.agent, [UP, UP, LEFT, DOWN, STAY, RIGHT] * 4
     step = jax.jit(lambda *frame: network.step(*frame))
     state, h_t, a_tm1 = shipped.start(), jnp.zeros(network.size), 0
@@ -76,7 +73,6 @@ def test_the_agent_chooses_by_the_actions_that_a_person_took(session, shipped):
 
 
 def test_a_dropped_object_is_there_in_the_next_frame_and_the_belief_sees_it(session):
-    session.reset(KEY)
     before = walk(session, [UP] * 6)
     assert before["agent"].tolist() == [3, 9]
     session.drop(0, row=2, col=8)
@@ -93,7 +89,6 @@ def test_a_dropped_object_is_there_in_the_next_frame_and_the_belief_sees_it(sess
 
 
 def test_an_object_dropped_out_of_sight_breaks_the_belief(session):
-    session.reset(KEY)
     while session.frame()["discovery_loss"][0] > 0.1:
         session.step()
     col = session.frame()["objects"][0, 1]
@@ -115,7 +110,6 @@ def test_an_object_dropped_out_of_sight_breaks_the_belief(session):
     ],
 )
 def test_where_an_object_cannot_stand_it_stays_and_one_line_says_why(session, where, why):
-    session.reset(KEY)
     before = walk(session, [UP] * 5)
     with pytest.raises(NdigoError, match=f"'fixed' cannot stand at row {where[0]}, column {where[1]}: {why}"):
         session.drop(0, *where)
@@ -123,7 +117,6 @@ def test_where_an_object_cannot_stand_it_stays_and_one_line_says_why(session, wh
 
 
 def test_impossible_requests_are_one_line(session):
-    session.reset(KEY)
     with pytest.raises(NdigoError, match="object 2: there are objects 0 to 1"):
         session.drop(2, 1, 3)
     with pytest.raises(NdigoError, match="action 5: must be from 0 to 4"):

@@ -63,20 +63,16 @@ class Session:
 
     def __init__(self, agent: Agent, key: Array):
         self.agent, self.look = agent, appearance_of(agent)
-        self._begin, self._advance = _compiled(agent.world, agent.reward, agent.joined, self.look)
-        self.reset(key)
-
-    def reset(self, key: Array) -> None:
-        """Frame 0 of the episode of that key."""
-        before, keys = self._begin(self.agent.networks, key)
+        begin, self._advance = _compiled(agent.world, agent.reward, agent.joined, self.look)
+        before, keys = begin(agent.networks, key)
         # Frame t is drawn with key t-1; frame 0 needs none.
         self._keys = np.asarray(jnp.concatenate([keys[:1], keys]))
-        self._live, self._shown = self._advance(self.agent.networks, before, self._keys[0], np.int32(0))
+        self._live, self._shown = self._advance(agent.networks, before, self._keys[0], np.int32(0))
 
     def step(self, action: int | None = None) -> None:
         """One step further: by the agent's own choice, or by the action given."""
         if self.is_over:
-            raise NdigoError(f"the episode is over after {self.t} steps; reset starts another")
+            raise NdigoError(f"the episode is over after {self.t} steps")
         if action is not None and not 0 <= action < self.agent.world.num_actions:
             raise NdigoError(f"action {action}: must be from 0 to {self.agent.world.num_actions - 1}")
         taken = np.int32(-1 if action is None else action)
