@@ -38,7 +38,6 @@ class Appearance:
     painter: Painter | None  # of frames; None where they are bits of a map, drawn cell by cell
     view: int  # V; 0 where a painter draws
     num_ahead: int  # steps ahead that are drawn
-    num_channels: int
     legend: tuple[tuple[str, RGB], ...]  # the channels that a painter has a colour for
 
     def expected(self, model: WorldModel, b_t: Array, a_k: Array) -> Array:
@@ -72,7 +71,6 @@ def _appearance(world: World, has_probe: bool, num_ahead: int) -> Appearance:
         painter=painter,
         view=world.shape[0] if painter is None else 0,
         num_ahead=num_ahead,
-        num_channels=len(world.channels),
         legend=() if painter is None else _legend(world, painter),
     )
 

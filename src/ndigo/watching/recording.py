@@ -25,7 +25,7 @@ from ndigo.evaluation.visits import in_view
 from ndigo.model import discovery_loss, inside
 from ndigo.model.world_model import shifted
 from ndigo.rewards import IntrinsicReward
-from ndigo.storage.episodes import Recording
+from ndigo.storage.episodes import FORMAT, VERSION, Recording
 from ndigo.types import Window, action_type
 from ndigo.watching.appearance import Appearance, appearance_of, objects_of
 from ndigo.watching.drawing import drawn_frames
@@ -40,8 +40,8 @@ def meta(agent: Agent) -> dict[str, Any]:
     """What a recording says of its agent and its world."""
     world, look = agent.world, appearance_of(agent)
     return {
-        "format": "ndigo-episodes",
-        "version": 1,
+        "format": FORMAT,
+        "version": VERSION,
         **agent.about,
         "channels": [{"name": c.name, "kind": c.kind} for c in world.channels],
         "objects": objects_of(world) if look.has_belief else [],
@@ -170,7 +170,7 @@ def read_off(
         "reward": then(jnp.where(paid.is_known, paid.r_t, 0.0)),
         "reward_c": then(jnp.where(paid.is_known[:, None], r_tc, 0.0)),
         **_truth(world, look, params, truth_t, seen.b_t, cells),
-        **_views(look, params, o_t, a_t, seen.b_t),
+        **_views(look, params, o_t, a_t, seen.b_t, C),
     }
     if look.painter is not None and seen.loss_tk is not None:
         arrays["loss_c"] = jnp.concatenate([jnp.zeros((1, C)), seen.loss_tk[:, 0]])
@@ -224,9 +224,9 @@ def _truth(world: World, look: Appearance, params: Params, truth_t: Any, b_t: Ar
     }
 
 
-def _views(look: Appearance, params: Params, o_t: Any, a_t: Array, b_t: Array) -> dict[str, Array]:
+def _views(look: Appearance, params: Params, o_t: Any, a_t: Array, b_t: Array, C: int) -> dict[str, Array]:
     """What is seen and expected: bits as they are where a map has their colours, else pictures."""
-    S, K, C = len(a_t), look.num_ahead, look.num_channels
+    S, K = len(a_t), look.num_ahead
     is_inside = inside(S, K) if K else None
     if look.painter is None:
         ahead = jnp.zeros((S + 1, 0, *o_t.shape[1:]), jnp.uint8)
