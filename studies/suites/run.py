@@ -26,7 +26,7 @@ import ndigo
 from ndigo.api import create_run
 from ndigo.errors import NdigoError, first_line
 from ndigo.interop.finding import find_world
-from ndigo.storage.run_folder import write_whole
+from ndigo.storage.run_folder import RunFolder, write_whole
 from ndigo.worlds.noise import with_noisy_tile
 
 KEPT = Path(__file__).parent / "rows"
@@ -112,28 +112,18 @@ def train(row: Row, runs: Path, minutes: float) -> ndigo.Run:
     return ndigo.resume(path, world=None if isinstance(world, str) else world, minutes=minutes)
 
 
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    """The lines of a run's metrics, none before it has any; a last one that is being written does not count."""
-    metrics = path / "metrics.jsonl"
-    return [json.loads(line) for line in _whole_lines(metrics.read_text(encoding="utf-8"))] if metrics.exists() else []
-
-
-def _whole_lines(text: str) -> list[str]:
-    return text[: text.rfind("\n") + 1].splitlines()
-
-
 def minutes_trained(path: Path) -> float:
     """Of all sittings so far."""
-    lines = lines_of(path)
+    lines = RunFolder(path).metrics()
     return lines[-1]["seconds"] / 60 if lines else 0.0
 
 
 def keep(row: Row, path: Path, kept: Path) -> Path | None:
     """Per seed, the means of the run's last greedy episodes and of the actors' own; None before there are any."""
-    line = next((line for line in reversed(lines_of(path)) if "evaluation" in line), None)
+    line = next((line for line in reversed(RunFolder(path).metrics()) if "evaluation" in line), None)
     if line is None:
         return None
-    settings = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    settings = RunFolder(path).settings()
     row_numbers = {
         "row": row.name,
         "world": settings["world"]["name"],
@@ -157,7 +147,7 @@ def keep(row: Row, path: Path, kept: Path) -> Path | None:
 
 def is_over(row: Row, path: Path, kept: Path, minutes: float) -> bool:
     """Whether nothing is left to do: it is kept, and its steps or minutes are done, or it could only begin anew."""
-    lines = lines_of(path)
+    lines = RunFolder(path).metrics()
     is_done = bool(lines) and (lines[-1]["step"] >= row.settings["learner_steps"] or minutes_trained(path) >= minutes)
     can_go_on = any((path / "checkpoints").glob("step_*"))
     return (kept / f"{row.name}.json").exists() and (is_done or not can_go_on)

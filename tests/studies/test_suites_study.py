@@ -15,6 +15,8 @@ import pytest
 from stream_worlds import corridor_to_goal, counting
 from tiny_runs import TINY
 
+from ndigo.storage.run_folder import RunFolder
+
 STUDY = Path(__file__).parents[2] / "studies" / "suites" / "run.py"
 TABLE = runpy.run_path(str(STUDY.with_name("table.py")))
 
@@ -83,14 +85,16 @@ def test_a_row_is_stopped_by_its_minutes_resumed_and_kept_once(study, tmp_path, 
 def test_what_is_kept_is_what_the_run_ended_with(study, tmp_path):
     """By hand: of the lines that are whole, the last with greedy episodes."""
     run, row = tmp_path / "corridor-pe", study.Row("corridor-pe", corridor_to_goal, "pe")
-    run.mkdir()
     assert study.keep(row, run, tmp_path) is None
     world = {"name": "corridor", "channels": ["a", "b"], "in_view": ["a", "goal"]}
     settings = {"world": world, "config": {"evaluation_episodes": 3}, "device": "cpu"}
-    (run / "config.json").write_text(json.dumps(settings))
+    folder = RunFolder.create(run, settings)
     line = {"world_steps": 5, "seconds": 60.0, "acting": {"episodes": [7.0]}}
     lines = [{**line, "step": 1, "evaluation": {"coverage": [2.0]}}, {**line, "step": 2}]
-    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"step": 3, "eval')
+    for whole in lines:
+        folder.append(whole)
+    with open(run / "metrics.jsonl", "a") as metrics:
+        metrics.write('{"step": 3, "eval')
     path = study.keep(row, run, tmp_path)
     assert json.loads(path.read_text()) == {
         "row": "corridor-pe",
@@ -125,8 +129,8 @@ def test_a_row_that_the_whole_command_cuts_short_is_kept_and_its_minutes_count_o
     assert "corridor-pe: cut short, 3 minutes are over" in capsys.readouterr().out
     assert kept == ["corridor-pe"]
     (tmp_path / "corridor-pe").mkdir()
-    lines = '{"step": 1, "seconds": 60}\n{"step": 2, "seconds": 180}\n'
-    (tmp_path / "corridor-pe" / "metrics.jsonl").write_text(lines)
+    for line in ({"step": 1, "seconds": 60}, {"step": 2, "seconds": 180}):
+        RunFolder(tmp_path / "corridor-pe").append(line)
     study.work(rows[:1], tmp_path, tmp_path / "kept", minutes=10, total=60)
     assert kept == ["corridor-pe", "corridor-pe"]
     assert asked == pytest.approx([3, 7], abs=0.01)
