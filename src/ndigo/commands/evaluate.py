@@ -13,14 +13,13 @@ from ndigo.api import load_trained
 from ndigo.evaluation.measure import Evaluation
 from ndigo.paper.conclusion import conclusion
 from ndigo.paper.tables import compared_with_paper, experiment_of_run
-from ndigo.report.tables import Line, line_of
+from ndigo.report.tables import HEADINGS, Line, line_of
 from ndigo.report.whole import BY_CHANNEL, WHOLE, channel_table, whole_conclusion, whole_table, with_whole
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.terminal.working import working
 from ndigo.training.trained import Trained
 
-MEASURED = ("visits", "first_visit", "frequency", "discovery_loss")  # visits by what is seen, the loss by object
 OF_EPISODES = (*WHOLE, *BY_CHANNEL)  # where they end by themselves
 
 
@@ -82,7 +81,7 @@ def measure(trained: Trained, label: str, episodes: int, seed: int) -> Line:
 
 
 def _measured(result: Evaluation) -> list[str]:
-    return [name for name in (*MEASURED, *OF_EPISODES) if getattr(result, name) is not None]
+    return [name for name in (*HEADINGS, *OF_EPISODES) if getattr(result, name) is not None]
 
 
 def played(trained: Trained, episodes: int, seed: int) -> Evaluation:

@@ -15,7 +15,7 @@ from ndigo.report.tables import HEADINGS
 
 # Of two equal rows of ten normal seeds, the one's mean is outside the other's interval in 15% of draws.
 BY_CHANCE = "by chance alone about one in six would"
-METRICS = ("visits", "first_visit", "frequency", "discovery_loss")
+METRICS = tuple(HEADINGS)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import numpy as np
 from ndigo.errors import NdigoError
 from ndigo.paper import plan
 from ndigo.paper.experiments import Row, find_experiment
+from ndigo.paper.measured import METRICS
 from ndigo.paper.plan import Job
 from ndigo.paper.rows import RowFolder, save_row
 from ndigo.report.numbers import duration
@@ -102,10 +103,8 @@ def finish(
         "episodes": episodes,
         "discovers": list(discovers),
         "median_seed": median,
-        "evaluation": {  # per seed and object, means over episodes
-            name: getattr(evaluation, name).tolist()
-            for name in ("visits", "first_visit", "frequency", "discovery_loss")
-        },
+        # Per seed and object, means over episodes.
+        "evaluation": {name: getattr(evaluation, name).tolist() for name in METRICS},
         "tracking": {  # per seed, object and number of steps since it was last seen
             "loss": (tracking.loss / np.maximum(tracking.steps, 1)).tolist(),
             "steps": tracking.steps.astype(int).tolist(),
