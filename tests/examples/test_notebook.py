@@ -104,7 +104,7 @@ def test_an_agent_plays_in_a_frame_that_holds_the_single_page(finished):
     (page,) = re.findall(r'srcdoc="([^"]*)"', frame)
     assert page.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&#x27;", "'").replace(
         "&amp;", "&"
-    ) == single_page(player.episodes)
+    ) == single_page([player.episodes])
     with pytest.raises(NdigoError, match="episodes 0: must be from 1 to 20"):
         agent.play(episodes=0)
 

@@ -68,7 +68,7 @@ def test_two_agents_fit_a_laptops_screen_without_scrolling(watch, live):
 
 
 def test_wide_maps_have_the_whole_width_and_all_else_below_them(watch, recorded, tmp_path):
-    page_of = export_html(corner(recorded, 5, 11), tmp_path / "page.html")
+    page_of = export_html([corner(recorded, 5, 11)], tmp_path / "page.html")
     page = watch(page_of.as_uri(), viewport={"width": 1400, "height": 900}, offline=True).ready()
     box = lambda part: page.page.locator(part).bounding_box()  # noqa: E731
     world, seen, numbers = box("figure.world"), box("figure.seen"), box(".numbers")

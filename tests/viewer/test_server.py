@@ -237,13 +237,13 @@ def test_two_panes_move_an_object_both_or_neither(company):
 
 
 def test_a_recording_is_served_and_played(watch, recorded):
-    with serving(None, pack(recorded)) as url:
+    with serving(None, pack([recorded])) as url:
         page = watch(url).ready()
         page.press("End")
         page.reach(400)
         assert float(page.number("fixed", "loss")) == pytest.approx(recorded.discovery_loss[0, 400, 0], abs=0.006)
         assert page.cells("world", MAP).shape == (*MAP, 3)
-    with serving(None, pack(recorded)[:-9]) as url:
+    with serving(None, pack([recorded])[:-9]) as url:
         assert "This cannot be shown: the recording is damaged" in watch(url).text(".notice")
 
 

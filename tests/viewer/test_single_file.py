@@ -97,7 +97,7 @@ def test_the_file_is_small_and_names_no_other_place(path, recorded):
 def test_a_page_over_the_limit_is_refused_and_nothing_is_written(recorded, tmp_path, monkeypatch):
     monkeypatch.setattr(single, "LIMIT", 100_000)
     with pytest.raises(NdigoError, match=r"2 episodes make a page of 0\.\d MB; the limit is 0\.1 MB: export fewer"):
-        export_html(recorded, tmp_path / "page.html")
+        export_html([recorded], tmp_path / "page.html")
     assert os.listdir(tmp_path) == []
 
 
@@ -127,7 +127,7 @@ def test_a_damaged_or_foreign_recording_gets_its_message_on_the_page(watch, path
 
 
 def test_an_episode_whose_arrays_do_not_fit_is_named(watch, path, recorded, tmp_path):
-    content = json.loads(gzip.decompress(pack(recorded)))
+    content = json.loads(gzip.decompress(pack([recorded])))
     content["recordings"][0][0]["agent"]["shape"] = [2, 401]
     (data,) = re.findall(r'<script type="application/gzip">([^<]*)<', path.read_text())
     spoiled = tmp_path / "spoiled.html"
@@ -138,7 +138,7 @@ def test_an_episode_whose_arrays_do_not_fit_is_named(watch, path, recorded, tmp_
 
 def test_players_on_one_page_share_the_code_and_not_their_keys(watch, recorded, tmp_path):
     report = tmp_path / "report.html"
-    code, player = shared_code(), fragment(recorded)
+    code, player = shared_code(), fragment([recorded])
     assert "<style" not in player
     report.write_text(f"<!doctype html><html><head>{code}</head><body>{player}<p>text</p>{player}</body></html>")
     page = watch(report.as_uri(), offline=True).ready()

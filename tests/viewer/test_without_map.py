@@ -26,7 +26,7 @@ def episodes(agent):
 
 
 def test_a_page_shows_what_was_seen_expected_and_paid_and_ends_with_the_episode(watch, episodes, tmp_path):
-    page = watch(export_html(episodes, tmp_path / "page.html").as_uri(), offline=True).ready()
+    page = watch(export_html([episodes], tmp_path / "page.html").as_uri(), offline=True).ready()
     assert page.page.locator("figure.world").count() == 0
     assert page.page.get_by_label("Steps per second").input_value() == "1"  # or it would be over at once
     for episode, length in enumerate(episodes.lengths.tolist()):

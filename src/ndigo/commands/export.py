@@ -86,7 +86,7 @@ def run(args: Arguments) -> None:
         from ndigo.viewer.page import export_html  # with what it needs of the extra `viewer`
 
         with working(f"packing {args.html.name}"):
-            export_html(episodes, args.html)
+            export_html([episodes], args.html)
         _say(args.html, f"page with {how_many(len(episodes.keys), 'episode')}")
 
 

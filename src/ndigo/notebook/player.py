@@ -25,11 +25,11 @@ class Player:
 
     def save(self, path: str | Path) -> Path:
         """One page that plays in any browser."""
-        return export_html(self.episodes, path)
+        return export_html([self.episodes], path)
 
     def _repr_html_(self) -> str:
         # A frame may run the page's own script and nothing else: it shares nothing with the notebook.
-        page = html.escape(single_page(self.episodes), quote=True)
+        page = html.escape(single_page([self.episodes]), quote=True)
         size = f'width="100%" height="{self.height}" style="border: 0"'
         return f'<iframe title="ndigo" sandbox="allow-scripts" {size} srcdoc="{page}"></iframe>'
 

@@ -25,20 +25,17 @@ LIMIT = 3_000_000  # bytes of a page that can still be sent to someone
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', re.MULTILINE)
 EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
 
-Recordings = Recording | Sequence[Recording]
 
-
-def export_html(episodes: Recordings, path: str | Path) -> Path:
+def export_html(recordings: Sequence[Recording], path: str | Path) -> Path:
     """Writes a page that plays the recordings, one file of all there is; an error where it would exceed 3 MB."""
-    page = single_page(episodes).encode(errors="replace")
+    page = single_page(recordings).encode(errors="replace")
     make_folder(Path(path).parent)
     write_whole(Path(path), page)
     return Path(path)
 
 
-def single_page(episodes: Recordings) -> str:
+def single_page(recordings: Sequence[Recording]) -> str:
     """The page that `export_html` writes."""
-    recordings = _listed(episodes)
     title = "ndigo: " + "; ".join(dict.fromkeys(r.meta["label"] for r in recordings))
     head = f'<meta name="color-scheme" content="dark light">\n{shared_code()}'
     body = f'<body class="ndigo-page">\n{fragment(recordings, is_whole=True)}\n</body>'
@@ -51,9 +48,9 @@ def single_page(episodes: Recordings) -> str:
     return page
 
 
-def fragment(episodes: Recordings, *, is_whole: bool = False) -> str:
+def fragment(recordings: Sequence[Recording], *, is_whole: bool = False) -> str:
     """One player, for a page that holds `shared_code()` once. `is_whole`: the page is nothing but this player."""
-    data = base64.b64encode(pack(episodes)).decode("ascii")
+    data = base64.b64encode(pack(recordings)).decode("ascii")
     whole = " data-whole" if is_whole else ""
     return (
         f'<div class="ndigo" data-ndigo="embedded"{whole}>'
@@ -67,10 +64,10 @@ def shared_code() -> str:
     return f'<style>{style()}</style>\n<script type="module">{script()}</script>'
 
 
-def pack(episodes: Recordings) -> bytes:
+def pack(recordings: Sequence[Recording]) -> bytes:
     """Recordings as the player reads them (`payload.js`): one list of episodes for each agent."""
-    recordings = [[to_json(r, e) for e in range(len(r.keys))] for r in _listed(episodes)]
-    content = {"format": FORMAT, "version": VERSION, "recordings": recordings}
+    episodes = [[to_json(r, e) for e in range(len(r.keys))] for r in recordings]
+    content = {"format": FORMAT, "version": VERSION, "recordings": episodes}
     return gzip.compress(json.dumps(content).encode(), mtime=0)  # the same recording, the same bytes
 
 
@@ -94,7 +91,3 @@ def script() -> str:
 
     add("main")
     return "".join(bodies.values())
-
-
-def _listed(episodes: Recordings) -> list[Recording]:
-    return [episodes] if isinstance(episodes, Recording) else list(episodes)
