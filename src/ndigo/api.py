@@ -28,7 +28,6 @@ from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.gate import check_processes, check_records
 from ndigo.gate.parts import refuse_unshared
 from ndigo.naming import (
-    agents_in,
     as_reward,
     as_world,
     config_of,
@@ -46,7 +45,7 @@ from ndigo.report.curves import curves_figure
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage.agents import load_agent
 from ndigo.storage.newest import at_one_step
-from ndigo.storage.run_folder import RunFolder
+from ndigo.storage.run_folder import RunFolder, agents_in
 from ndigo.training.divergence import DivergedError
 from ndigo.training.logs import refuse_missing_logs
 from ndigo.training.run import OnDiverged, Outcome, continue_runs, new_run

@@ -112,8 +112,3 @@ def default_path(config: Config) -> Path:
 def file_name(name: str) -> str:
     """The part of a file's name that stands for a world or a run: letters, digits, dots and dashes, not too long."""
     return re.sub(r"[^\w.]+", "-", name).strip("-.")[:LONGEST_NAME]
-
-
-def agents_in(folder: Path) -> list[Path]:
-    """The agents' files and runs that lie in a folder, sorted by name."""
-    return sorted({*folder.glob("*.safetensors"), *(config.parent for config in folder.glob("*/config.json"))})

@@ -21,9 +21,9 @@ from ndigo.scale.engine import Asked
 from ndigo.scale.job import train_rows
 from ndigo.scale.note import read_note
 from ndigo.scale.sweep import read_sweep
-from ndigo.scale.vary import packs, runs_in, varied
+from ndigo.scale.vary import packs, varied
 from ndigo.storage import checkpoint
-from ndigo.storage.run_folder import RunFolder
+from ndigo.storage.run_folder import RunFolder, runs_in
 from ndigo.training.run import Clock
 
 OTHER = {"model_rate": 1e-3, "gamma": 0.9, "lambda_": 0.5, "first_epsilon": 0.5, "last_rate": 0.5}

@@ -41,9 +41,8 @@ from ndigo.report.page import Section, figures_section, page, players_section, t
 from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
 from ndigo.report.whole import channel_table, whole_conclusion, whole_sheet, whole_table, with_whole
-from ndigo.scale.vary import runs_in
 from ndigo.storage.episodes import Recording
-from ndigo.storage.run_folder import RunFolder, check_output, make_folder, write_whole
+from ndigo.storage.run_folder import RunFolder, check_output, make_folder, runs_in, write_whole
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust
 from ndigo.terminal.working import working

@@ -30,8 +30,8 @@ from ndigo.naming import SETTLED, as_reward, as_world, default_path, default_pre
 from ndigo.report.numbers import how_many
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.scale.settings_file import is_run, read_settings
-from ndigo.scale.vary import runs_in, varied
-from ndigo.storage.run_folder import RunFolder
+from ndigo.scale.vary import varied
+from ndigo.storage.run_folder import RunFolder, runs_in
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust
 from ndigo.terminal.words import value_in

@@ -19,13 +19,13 @@ from ndigo.agents.agent import Agent
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.interop.finding import find_world
-from ndigo.naming import agents_in, config_of
+from ndigo.naming import config_of
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage import checkpoint, milestones
 from ndigo.storage.agents import load_agent
 from ndigo.storage.episodes import Recording, load_episodes
-from ndigo.storage.run_folder import RunFolder
+from ndigo.storage.run_folder import RunFolder, agents_in
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.training.trained import Trained, from_milestone

@@ -53,12 +53,6 @@ def _number(text: str, word: str) -> float:
         raise NdigoError(f"--vary {word}: {text!r} is no number; write NAME=VALUE,VALUE") from None
 
 
-def runs_in(path: Path) -> list[Path]:
-    """A run, or the runs in a folder that were begun side by side."""
-    inside = sorted(config.parent for config in path.glob("*/config.json"))
-    return [path] if (path / "config.json").exists() or not inside else inside
-
-
 def packs(rows: Sequence[SweepRow], asked: int | None, places: int) -> list[list[SweepRow]]:
     """The rows of a sweep, those together that one program can train from the step they are at.
 

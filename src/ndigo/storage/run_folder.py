@@ -126,6 +126,22 @@ class RunFolder:
             yield text, check_line(line, f"{path} line {number}"), digest
 
 
+def runs_in(path: Path) -> list[Path]:
+    """A run, or the runs in a folder that were begun side by side."""
+    inside = _inside(path)
+    return [path] if (path / "config.json").exists() or not inside else inside
+
+
+def agents_in(folder: Path) -> list[Path]:
+    """The agents' files and runs that lie in a folder, sorted by name."""
+    return sorted({*folder.glob("*.safetensors"), *_inside(folder)})
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The runs right in a folder, sorted by name."""
+    return sorted(config.parent for config in folder.glob("*/config.json"))
+
+
 def sealed_settings(settings: dict[str, Any]) -> bytes:
     """The text of config.json."""
     return seal(json.dumps(settings, indent=1).encode()) + b"\n"
