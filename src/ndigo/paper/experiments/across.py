@@ -40,13 +40,11 @@ ABSTRACT = (
 CONCLUSION = (
     Claim(
         "conclusion: ndigo",
-        "in all these tasks NDIGO produces an effective information seeking strategy capable of discovering the "
-        "hidden objects "
-        "without being distracted by the white noise",
+        "in all these tasks NDIGO produces an effective information seeking strategy capable of discovering the hidden "
+        "objects without being distracted by the white noise",
         "Section 7",
         "In every experiment an NDIGO's discovery loss is under half of knowing the room (NDIGO-4; NDIGO-1 in the "
-        "maze), and it "
-        "sees white noise less often than Random.",
+        "maze), and it sees white noise less often than Random.",
         tuple(row for e in FIVE for row in rows_of(e, "random", BEST[e])),
         all_of(
             *(discovers(e, BEST[e]) for e in FIVE),
@@ -55,8 +53,8 @@ CONCLUSION = (
     ),
     Claim(
         "conclusion: baselines",
-        "the baseline information seeking methods in most cases failed to discover the objects due to the presence "
-        "of noise",
+        "the baseline information seeking methods in most cases failed to discover the objects due to the presence of "
+        "noise",
         "Section 7",
         "Most of the 15 losses of PE, PG and ICM are over half of knowing the room.",
         tuple(row for e in FIVE for row in rows_of(e, *INFORMED)),

@@ -82,8 +82,8 @@ CLAIMS = (
         "ICM's final discovery loss is more than ten times NDIGO-4's.",
         rows_of(NAME, "icm", "ndigo-4"),
         more_than_ten_times,
-        note="A probe that lags behind its belief counts against the better agent: studies/knowledge trains it "
-        "on with the agent as it is.",
+        note="A probe that lags behind its belief counts against the better agent: studies/knowledge trains it on with "
+        "the agent as it is.",
     ),
     Claim(
         "exp1 best baseline",
@@ -104,12 +104,10 @@ CLAIMS = (
     Claim(
         "exp1 found faster",
         "different variants of NDIGO are driven towards the fixed object and manage to find it faster than the "
-        "baselines "
-        "while avoiding the white noise object",
+        "baselines while avoiding the white noise object",
         PLACE,
         "Each NDIGO's first visit of the fixed object is earlier than each baseline's, and each sees the noise less "
-        "often "
-        "than Random.",
+        "often than Random.",
         rows_of(NAME, *REWARDS),
         all_of(ordered(NAME, "first_visit", "fixed", NDIGO, BASELINES), leaves_alone(NAME, "noise", NDIGO)),
     ),

@@ -123,9 +123,8 @@ CLAIMS = (
     ),
     Claim(
         "exp2 horizon",
-        "as we increase the horizon of prediction in NDIGO, it takes more time for the agent to find the fixed "
-        "object but at "
-        "the same time the visit counts increases as well",
+        "as we increase the horizon of prediction in NDIGO, it takes more time for the agent to find the fixed object "
+        "but at the same time the visit counts increases as well",
         PLACE,
         "From NDIGO-1 to 2 to 4 the first visit of the fixed object comes later, and its visits grow.",
         rows_of(NAME, *NDIGO),

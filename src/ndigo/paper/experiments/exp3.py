@@ -89,8 +89,7 @@ CLAIMS = (
     Claim(
         "exp3 margin",
         "all variants of NDIGO outperforms the baselines by a large margin in terms of the discovery loss of the "
-        "bouncing "
-        "object",
+        "bouncing object",
         PLACE,
         "Each NDIGO's discovery loss, the mean of both bouncing objects, is below each baseline's.",
         rows_of(NAME, *REWARDS),
@@ -107,21 +106,18 @@ CLAIMS = (
     ),
     Claim(
         "exp3 visits",
-        "NDIGO has a superior performance than the baselines both in terms of visit counts and visit time [...] "
-        "except for "
-        "the visit count of the lower object in which ICM produces the best performance",
+        "NDIGO has a superior performance than the baselines both in terms of visit counts and visit time [...] except "
+        "for the visit count of the lower object in which ICM produces the best performance",
         PLACE,
-        "The best NDIGO beats each baseline in visits of the upper object and in both first visits; ICM has the "
-        "most visits "
-        "of the lower.",
+        "The best NDIGO beats each baseline in visits of the upper object and in both first visits; ICM has the most "
+        "visits of the lower.",
         rows_of(NAME, *REWARDS),
         best_visits,
     ),
     Claim(
         "exp3 tracking",
         "still it can track the dynamics of the green bouncing object with some small error [...] despite the fact "
-        "that the "
-        "green bouncing object is not anymore observed by the agent",
+        "that the green bouncing object is not anymore observed by the agent",
         PLACE,
         "10 to 30 steps after a bouncing object was last seen, NDIGO-1's loss of it is under half of knowing its room.",
         rows_of(NAME, "ndigo-1"),

@@ -109,8 +109,7 @@ CLAIMS = (
     Claim(
         "exp5 higher loss",
         "due to the presence of movable object [...] the average loss in this experiment is higher than the prior "
-        "fixed object "
-        "experiments",
+        "fixed object experiments",
         PLACE,
         "NDIGO-1's and NDIGO-2's discovery losses are higher than in Experiments 1 and 2.",
         tuple(Row(e, reward) for e in ("exp1", "exp2", NAME) for reward in SHORT),
