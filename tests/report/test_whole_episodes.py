@@ -7,8 +7,14 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from ndigo.report.episodes import (
+    channel_table,
+    episodes_conclusion,
+    episodes_sheet,
+    episodes_table,
+    with_episode_numbers,
+)
 from ndigo.report.tables import Line, comparison, line_of
-from ndigo.report.whole import channel_table, whole_conclusion, whole_sheet, whole_table, with_whole
 
 EVENTS = [f"event{i}" for i in range(13)]
 
@@ -31,7 +37,7 @@ def line(label: str, events: list[str], reached: list[float]) -> Line:
         "reward_c": np.array([[0.5, 0.0], [0.7, 0.0]]),
         "model_loss_c": np.array([[2.0, 4.0], [4.0, 8.0]]),
     }
-    return with_whole(line_of(label, settings, measured), settings, measured)
+    return with_episode_numbers(line_of(label, settings, measured), settings, measured)
 
 
 def text(*tables: Any) -> str:
@@ -42,17 +48,17 @@ def text(*tables: Any) -> str:
 
 
 def test_an_episode_is_told_in_a_sentence():
-    shown = whole_conclusion(line("pe", ["goal"], [0.25]))
+    shown = episodes_conclusion(line("pe", ["goal"], [0.25]))
     assert (
         shown == "pe: 15.0 places in 100 steps per episode, a task return of 0.50, goal reached in 25.0% of episodes."
     )
-    many = whole_conclusion(line("pe", EVENTS, [1.0, 0.5] + [0.0] * 11))
+    many = episodes_conclusion(line("pe", EVENTS, [1.0, 0.5] + [0.0] * 11))
     assert many.endswith("1.50 of 13 events reached per episode.")
 
 
 def test_tables_have_a_row_per_agent_and_a_row_per_channel():
     lines = [line("pe", ["goal"], [0.25]), line("icm", ["goal"], [1.0])]
-    whole = text(whole_table(lines))
+    whole = text(episodes_table(lines))
     assert [row.split()[:2] for row in whole.splitlines() if row.startswith(("pe", "icm"))] == [
         ["pe", "15.0"],
         ["icm", "15.0"],
@@ -65,7 +71,7 @@ def test_tables_have_a_row_per_agent_and_a_row_per_channel():
     at = next(i for i, row in enumerate(channels) if row.startswith("tile"))
     assert channels[at].endswith(" 3.00")
     assert channels[at + 1].endswith(" 2.00 to 4.00")
-    assert whole_table([Line("x", "x", {"frequency": {}})]) is None
+    assert episodes_table([Line("x", "x", {"frequency": {}})]) is None
 
 
 def test_of_many_events_those_that_nobody_reached_share_a_line():
@@ -84,7 +90,7 @@ def test_json_has_the_episode_by_metric_and_the_rest_by_channel():
 
 
 def test_a_page_has_them_as_a_sheet():
-    (sheet,) = whole_sheet("MiniGrid", [line("pe", ["goal"], [0.25])])
+    (sheet,) = episodes_sheet("MiniGrid", [line("pe", ["goal"], [0.25])])
     assert sheet.columns[:2] == ("places", "task return")
     assert sheet.columns[-1] == "model loss: colour"
-    assert whole_sheet("exp1", [Line("x", "x", {})]) == []
+    assert episodes_sheet("exp1", [Line("x", "x", {})]) == []

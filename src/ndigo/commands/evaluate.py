@@ -13,14 +13,21 @@ from ndigo.api import load_trained
 from ndigo.evaluation.measure import Evaluation
 from ndigo.paper.conclusion import conclusion
 from ndigo.paper.tables import compared_with_paper, experiment_of_run
+from ndigo.report.episodes import (
+    BY_CHANNEL,
+    PER_EPISODE,
+    channel_table,
+    episodes_conclusion,
+    episodes_table,
+    with_episode_numbers,
+)
 from ndigo.report.tables import HEADINGS, Line, line_of
-from ndigo.report.whole import BY_CHANNEL, WHOLE, channel_table, whole_conclusion, whole_table, with_whole
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust, within
 from ndigo.terminal.working import working
 from ndigo.training.trained import Trained
 
-OF_EPISODES = (*WHOLE, *BY_CHANNEL)  # where they end by themselves
+OF_EPISODES = (*PER_EPISODE, *BY_CHANNEL)  # where they end by themselves
 
 
 @dataclass(frozen=True)
@@ -50,9 +57,9 @@ def run(args: Arguments) -> None:
     experiment = experiment_of_run(trained.settings)
     console = plain_console()
     print(fitted(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n"))
-    text = whole_conclusion(line) if line.whole else conclusion(line, experiment)
+    text = episodes_conclusion(line) if line.of_episodes else conclusion(line, experiment)
     console.print(text, "", sep="\n", highlight=False)
-    for table in (whole_table([line]), channel_table([line])):
+    for table in (episodes_table([line]), channel_table([line])):
         if table is not None:
             console.print(table, "")
     if any(line.values.values()):
@@ -77,7 +84,7 @@ def measure(trained: Trained, label: str, episodes: int, seed: int) -> Line:
         name: getattr(result, name)[0] if is_single else getattr(result, name).mean(axis=1)
         for name in _measured(result)
     }
-    return with_whole(line_of(label, trained.settings, per_unit), trained.settings, per_unit)
+    return with_episode_numbers(line_of(label, trained.settings, per_unit), trained.settings, per_unit)
 
 
 def _measured(result: Evaluation) -> list[str]:

@@ -35,12 +35,18 @@ from ndigo.paper.scores import Scores, as_json, scores, scores_figure
 from ndigo.paper.state import blocks, claims_section, summary, write_docs
 from ndigo.paper.tables import COLUMNS, compared_with_paper, experiment_of_run, paper_sheets
 from ndigo.report.curves import curves_figure, draw_curves
+from ndigo.report.episodes import (
+    channel_table,
+    episodes_conclusion,
+    episodes_sheet,
+    episodes_table,
+    with_episode_numbers,
+)
 from ndigo.report.figures import FORMATS, as_svg, save_figure
 from ndigo.report.numbers import how_many
 from ndigo.report.page import Section, figures_section, page, players_section, tables_section
 from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
 from ndigo.report.tables import Line, line_of
-from ndigo.report.whole import channel_table, whole_conclusion, whole_sheet, whole_table, with_whole
 from ndigo.storage.episodes import Recording
 from ndigo.storage.run_folder import RunFolder, check_output, make_folder, runs_in, write_whole
 from ndigo.terminal.console import fitted, plain_console
@@ -118,11 +124,11 @@ def _report_runs(args: Arguments) -> None:
         print(fitted(f"{world}: last evaluation, mean over seeds with 95% bootstrap interval (one seed has none)"))
         lines = _lines(folders, print)
         experiment = experiment_of_run(folders[0].settings())
-        sentences = [whole_conclusion(line) if line.whole else conclusion(line, experiment) for line in lines]
+        sentences = [episodes_conclusion(line) if line.of_episodes else conclusion(line, experiment) for line in lines]
         concluded += sentences
         print(fitted("\n".join(["", *sentences, ""])))
         grids[world] = None if experiment is None else experiment.world.grid
-        for table in (whole_table(lines), channel_table(lines)):
+        for table in (episodes_table(lines), channel_table(lines)):
             if table is not None:
                 console.print(table, "")
         if any(by_name for line in lines for by_name in line.values.values()):
@@ -132,7 +138,7 @@ def _report_runs(args: Arguments) -> None:
             drawn = draw_curves(folders, out / name, grids[world], args.formats)
         print(f"curves: {_listed(drawn)}")
         printed = (lambda *_: "") if experiment is None else experiment.printed.text
-        sheets += [sheet_of(_title(world), lines, printed), *whole_sheet(_title(world), lines)]
+        sheets += [sheet_of(_title(world), lines, printed), *episodes_sheet(_title(world), lines)]
     if args.html is not None:
         figures = [(_title(world), as_svg(curves_figure(folders, grids[world]))) for world, folders in by_world.items()]
         sources: dict[str, list[tuple[Path, str]]] = {}
@@ -153,7 +159,7 @@ def _lines(folders: Sequence[RunFolder], say: Callable[[str], None] = lambda tex
         label = reward if rewards.count(reward) == 1 else folder.path.name
         say(f"  {folder.path}: {reward}, {how_many(num_seeds, 'seed')}, step {last['step']:,}")
         line = line_of(label, folder.settings(), last["evaluation"])
-        lines.append(with_whole(line, folder.settings(), last["evaluation"]))
+        lines.append(with_episode_numbers(line, folder.settings(), last["evaluation"]))
     return lines
 
 

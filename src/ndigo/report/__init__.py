@@ -1,1 +1,1 @@
-"""Tables and figures from run folders, and the numbers the paper prints."""
+"""Intervals, tables, curves and pages of any run."""

@@ -40,8 +40,8 @@ def curves_figure(runs: Sequence[RunFolder], grid: Grid | None = None) -> Figure
         ("discovery loss (nats)", lambda run: _evaluated(run, "discovery_loss")),
         ("visits (steps in view)", lambda run: _evaluated(run, "visits")),
         ("events per episode", _events),
-        ("places per episode", lambda run: _whole(run, "coverage")),
-        ("task return", lambda run: _whole(run, "task_return")),
+        ("places per episode", lambda run: _of_episodes(run, "coverage")),
+        ("task return", lambda run: _of_episodes(run, "task_return")),
         ("reward in training (nats)", _reward_split),
         ("model loss (nats)", _model_loss),
     ]
@@ -95,7 +95,7 @@ def _events(run: RunFolder) -> list[Curve]:
     return _curves(["events"], lines, [[[sum(seen)] for seen in line["evaluation"]["frequency"]] for line in lines])
 
 
-def _whole(run: RunFolder, metric: str) -> list[Curve]:
+def _of_episodes(run: RunFolder, metric: str) -> list[Curve]:
     """Of episodes that end by themselves."""
     lines = [line for line in run.evaluations() if metric in line["evaluation"]]
     return _curves([""], lines, [[[x] for x in line["evaluation"][metric]] for line in lines])

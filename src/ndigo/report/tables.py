@@ -33,16 +33,17 @@ class Line:
     label: str
     reward: str
     values: Mapping[str, Mapping[str, Estimate]]
-    whole: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)  # of episodes and channels (`whole.py`)
+    # Where episodes end by themselves, by metric the numbers of whole episodes ("") and of channels (`episodes.py`).
+    of_episodes: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: {metric: {object: {mean, low, high}}}; no interval is null."""
         numbers = {
             metric: {name: {key: None if isnan(x) else x for key, x in e._asdict().items()} for name, e in by.items()}
-            for metric, by in (*self.values.items(), *self.whole.items())
+            for metric, by in (*self.values.items(), *self.of_episodes.items())
         }
-        whole = {metric: by.get("", by) for metric, by in numbers.items()}
-        return {"label": self.label, "reward": self.reward} | whole
+        shown = {metric: by.get("", by) for metric, by in numbers.items()}
+        return {"label": self.label, "reward": self.reward} | shown
 
 
 def line_of(label: str, settings: dict[str, Any], measured: Mapping[str, np.ndarray]) -> Line:

@@ -17,7 +17,7 @@ from ndigo.report.statistics import Estimate, estimates
 from ndigo.report.tables import MANY, Line, stacked
 
 # Of each metric of `Evaluation`, how it is headed.
-WHOLE = {
+PER_EPISODE = {
     "coverage": "places",
     "task_return": "task return",
     "episode_steps": "steps",
@@ -26,27 +26,28 @@ WHOLE = {
 BY_CHANNEL = {"reward_c": "reward per step", "model_loss_c": "model loss"}
 
 
-def with_whole(line: Line, settings: Mapping[str, Any], measured: Mapping[str, Any]) -> Line:
+def with_episode_numbers(line: Line, settings: Mapping[str, Any], measured: Mapping[str, Any]) -> Line:
     """The line with estimates by metric, then by name ("" for the episode), from arrays [units] and [units, C]."""
     found: dict[str, dict[str, Estimate]] = {}
-    for metric in (*WHOLE, *BY_CHANNEL):
+    for metric in (*PER_EPISODE, *BY_CHANNEL):
         if measured.get(metric) is None:
             continue
         per_unit = np.asarray(measured[metric], float)
         per_unit = per_unit.reshape(len(per_unit), -1)
         names = settings["world"]["channels"] if metric in BY_CHANNEL else [""]
         found[metric] = dict(zip(names, estimates(per_unit), strict=True))
-    return dataclasses.replace(line, whole=found)
+    return dataclasses.replace(line, of_episodes=found)
 
 
-def whole_table(lines: Sequence[Line]) -> Table | None:
+def episodes_table(lines: Sequence[Line]) -> Table | None:
     """One row per agent; None where no agent's episodes end by themselves."""
-    if not any(line.whole for line in lines):
+    if not any(line.of_episodes for line in lines):
         return None
-    headings = {metric: text for metric, text in WHOLE.items() if any(metric in line.whole for line in lines)}
+    there = {metric for line in lines for metric in line.of_episodes}
+    headings = {metric: text for metric, text in PER_EPISODE.items() if metric in there}
     table = _table(["", *headings.values(), *(["events per episode"] if _num_events(lines) else [])])
     for line in lines:
-        texts: list[Text | str] = [stacked(line.whole.get(metric, {}).get("")) for metric in headings]
+        texts: list[Text | str] = [stacked(line.of_episodes.get(metric, {}).get("")) for metric in headings]
         if _num_events(lines):
             reached = sum(e.mean for e in line.values["frequency"].values()) / 100
             texts.append(f"{number(reached)} of {_num_events(lines)}")
@@ -56,7 +57,7 @@ def whole_table(lines: Sequence[Line]) -> Table | None:
 
 def channel_table(lines: Sequence[Line]) -> Table | None:
     """One row per channel; pay and the loss one step ahead of each agent, in nats."""
-    metrics = [metric for metric in BY_CHANNEL if any(metric in line.whole for line in lines)]
+    metrics = [metric for metric in BY_CHANNEL if any(metric in line.of_episodes for line in lines)]
     if not metrics:
         return None
     columns = [(line, metric) for line in lines for metric in metrics]
@@ -64,26 +65,26 @@ def channel_table(lines: Sequence[Line]) -> Table | None:
     table = _table(
         ["channel", *(BY_CHANNEL[m] if single else f"{line.label}:\n{BY_CHANNEL[m]}" for line, m in columns)]
     )
-    names = dict.fromkeys(name for line in lines for metric in metrics for name in line.whole.get(metric, {}))
+    names = dict.fromkeys(name for line in lines for metric in metrics for name in line.of_episodes.get(metric, {}))
     for name in names:
-        table.add_row(name, *(stacked(line.whole.get(metric, {}).get(name)) for line, metric in columns))
+        table.add_row(name, *(stacked(line.of_episodes.get(metric, {}).get(name)) for line, metric in columns))
     return table
 
 
-def whole_sheet(title: str, lines: Sequence[Line]) -> list[Sheet]:
+def episodes_sheet(title: str, lines: Sequence[Line]) -> list[Sheet]:
     """The same for a page, where there is any."""
-    columns = [(metric, name) for line in lines for metric, by_name in line.whole.items() for name in by_name]
+    columns = [(metric, name) for line in lines for metric, by_name in line.of_episodes.items() for name in by_name]
     columns = list(dict.fromkeys(columns))
     if not columns:
         return []
-    headings = tuple(f"{(WHOLE | BY_CHANNEL)[metric]}{f': {name}' if name else ''}" for metric, name in columns)
-    rows = [(x.label, tuple(Entry(x.whole.get(metric, {}).get(name)) for metric, name in columns)) for x in lines]
+    headings = tuple(f"{(PER_EPISODE | BY_CHANNEL)[metric]}{f': {name}' if name else ''}" for metric, name in columns)
+    rows = [(x.label, tuple(Entry(x.of_episodes.get(metric, {}).get(name)) for metric, name in columns)) for x in lines]
     return [Sheet(f"{title}: whole episodes", "", headings, tuple(rows))]
 
 
-def whole_conclusion(line: Line) -> str:
+def episodes_conclusion(line: Line) -> str:
     """The numbers in a sentence."""
-    what = {metric: by_name[""].mean for metric, by_name in line.whole.items() if "" in by_name}
+    what = {metric: by_name[""].mean for metric, by_name in line.of_episodes.items() if "" in by_name}
     parts = [f"{number(what['coverage'])} places in {number(what['episode_steps'])} steps per episode"]
     if "task_return" in what:
         parts.append(f"a task return of {number(what['task_return'])}")
