@@ -37,8 +37,6 @@ RESULT: dict[str, str | int] = {
     "device": TEXT,
     "discovers": NAMES,
 }
-
-
 META: dict[str, str | int] = {
     **dict.fromkeys(("label", "world", "reward"), TEXT),
     **dict.fromkeys(("num_steps", "num_ahead", "view", "first_episode", "episode_seed"), COUNT),
@@ -85,7 +83,7 @@ def check_line(line: Any, source: str) -> Part:
 
 
 def check_result(result: Any, source: str) -> Part:
-    """A finished cell's result."""
+    """A finished row's result."""
     return _part(result, RESULT, source, parts={"evaluation": EVALUATION, "tracking": TRACKING, "files": {}})
 
 
