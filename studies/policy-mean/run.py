@@ -17,7 +17,7 @@ import numpy as np
 import ndigo
 from ndigo.paper.reproduce import EVALUATION_SEED
 from ndigo.storage import checkpoint
-from ndigo.storage.newest import mark_of
+from ndigo.storage.newest import fingerprint_of
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.trained import Trained
 
@@ -28,7 +28,7 @@ METRICS = ("visits", "first_visit", "frequency", "discovery_loss")
 def newest(path: Path, kept: Trained) -> Trained:
     """The same run, its agent by the newest weights."""
     folder, part = RunFolder.open(path), ".learner.params"
-    _, arrays = checkpoint.load_newest(folder.checkpoints, mark_of(folder), print)
+    _, arrays = checkpoint.load_newest(folder.checkpoints, fingerprint_of(folder), print)
     named = {name.removeprefix(part): x for name, x in arrays.items() if name.startswith(part)}
     return dataclasses.replace(kept, params=checkpoint.into_tree(named, kept.params, str(path)))
 

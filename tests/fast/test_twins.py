@@ -12,14 +12,14 @@ from tiny_runs import numbers, train_tiny
 
 from ndigo.fast.twins import FAST
 from ndigo.storage import checkpoint
-from ndigo.storage.newest import mark_of
+from ndigo.storage.newest import fingerprint_of
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training import twins
 
 
 def outcome(run: Path):
     """What the run told of each chunk, and all that its last checkpoint holds."""
-    state = checkpoint.load(run / "checkpoints" / "step_20", mark_of(RunFolder(run)))
+    state = checkpoint.load(run / "checkpoints" / "step_20", fingerprint_of(RunFolder(run)))
     return json.loads(json.dumps(numbers(run))), state
 
 

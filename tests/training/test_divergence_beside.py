@@ -12,7 +12,7 @@ import ndigo
 from ndigo.api import create_run, resume_beside
 from ndigo.errors import NdigoError
 from ndigo.storage import checkpoint
-from ndigo.storage.newest import at_one_step, mark_of
+from ndigo.storage.newest import at_one_step, fingerprint_of
 from ndigo.storage.run_folder import RunFolder
 
 RATES = {"a": 1e-3, "b": 2e-3, "c": 3e-3}
@@ -54,7 +54,7 @@ def test_the_others_have_to_the_bit_the_numbers_of_a_pack_where_none_diverges(al
 
 
 def newest(run: Path) -> dict[str, np.ndarray]:
-    return checkpoint.load(run / "checkpoints" / "step_20", mark_of(RunFolder(run)))
+    return checkpoint.load(run / "checkpoints" / "step_20", fingerprint_of(RunFolder(run)))
 
 
 @pytest.mark.slow

@@ -58,15 +58,15 @@ def save(folder: Path, settings: dict[str, Any], step: int, tree: Any, pending: 
         arrays |= _prefixed(f"{PENDING}{i:08}:", steps)
     arrays |= _prefixed(f"{SEEN}:", seen)
     refuse_non_finite(arrays, f"the curiosity for {folder}")
-    mark = checkpoint.fingerprint(settings)
+    fingerprint = checkpoint.fingerprint(settings)
     with one_writer(folder):
         if (folder / FILE).exists():
             refuse_other(str(folder), _settings_in(folder), settings)
-            _refuse_later(folder, step, mark)
+            _refuse_later(folder, step, fingerprint)
         else:
             write_whole(folder / FILE, seal(json.dumps(settings, indent=1).encode()) + b"\n")
         checkpoint.remove_unfinished(folder)
-        return checkpoint.save(folder, step, arrays, mark)
+        return checkpoint.save(folder, step, arrays, fingerprint)
 
 
 def load(folder: Path, settings: dict[str, Any], like: Any, frame: Frame) -> tuple[int, Any, list[Any], Any]:
@@ -108,11 +108,11 @@ def _settings_in(folder: Path) -> dict[str, Any]:
         raise NdigoError(f"{folder / FILE} is damaged ({error})") from None
 
 
-def _refuse_later(folder: Path, step: int, mark: str) -> None:
+def _refuse_later(folder: Path, step: int, fingerprint: str) -> None:
     """An error where a good save of a later step is there: `load` would return that one, and not what is saved now."""
     for later in (other for other in checkpoint.steps(folder) if other > step):
         with contextlib.suppress(checkpoint.UnusableCheckpoint):
-            checkpoint.load(folder / f"step_{later}", mark)
+            checkpoint.load(folder / f"step_{later}", fingerprint)
             raise NdigoError(f"{folder} has a save of step {later}, later than {step}: load that, or save elsewhere")
 
 

@@ -44,7 +44,7 @@ def newest_of_all(
             folder.rewind(0)
         return None
     if len(folders) == 1:
-        step, arrays = checkpoint.load_newest(folders[0].checkpoints, mark_of(folders[0]), warn)
+        step, arrays = checkpoint.load_newest(folders[0].checkpoints, fingerprint_of(folders[0]), warn)
         found = step, [arrays]
     else:
         found = _newest_common(folders, warn)
@@ -60,7 +60,7 @@ def _newest_common(
 ) -> tuple[int, list[dict[str, np.ndarray]]]:
     for step in sorted(set.intersection(*(set(checkpoint.steps(f.checkpoints)) for f in folders)), reverse=True):
         try:
-            arrays = [checkpoint.load(f.checkpoints / f"step_{step}", mark_of(f)) for f in folders]
+            arrays = [checkpoint.load(f.checkpoints / f"step_{step}", fingerprint_of(f)) for f in folders]
         except checkpoint.UnusableCheckpoint as problem:
             warn(str(problem))
             continue
@@ -81,6 +81,6 @@ def last_seconds(folder: RunFolder, step: int) -> float:
     return lines[-1]["seconds"]
 
 
-def mark_of(folder: RunFolder) -> str:
+def fingerprint_of(folder: RunFolder) -> str:
     """Of the settings that its checkpoints belong to."""
     return checkpoint.fingerprint(folder.settings()["config"])

@@ -32,7 +32,7 @@ from ndigo.storage import checkpoint, milestones
 from ndigo.storage.book import Book, lanes_of
 from ndigo.storage.checkpoint import CheckpointWriter
 from ndigo.storage.lock import one_writer
-from ndigo.storage.newest import last_seconds, mark_of, newest_of_all
+from ndigo.storage.newest import fingerprint_of, last_seconds, newest_of_all
 from ndigo.storage.parts import Share
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.cost import refuse_too_large
@@ -219,7 +219,7 @@ def open_books(
     """A book for each run that trains; the stack closes its writer."""
     books = []
     for i, (folder, config) in enumerate(runs):
-        writer = CheckpointWriter(folder.checkpoints, mark_of(folder))
+        writer = CheckpointWriter(folder.checkpoints, fingerprint_of(folder))
         lanes = i * config.seeds, (i + 1) * config.seeds
         books.append(Book(folder, *lanes, stack.enter_context(writer), seconds_before[i]))
     return books
@@ -343,7 +343,7 @@ def restore(
     found = newest_of_all(folders, warn) if is_first() else None
     step = of_first(found[0] if found else 0)
     if found is None and step:  # not the first process, which has named what it skips
-        found = step, [checkpoint.load(folder.checkpoints / f"step_{step}", mark_of(folder)) for folder in folders]
+        found = step, [checkpoint.load(f.checkpoints / f"step_{step}", fingerprint_of(f)) for f in folders]
     if found is None:
         return trainer.init(key), 0, [0.0] * len(folders)
     arrays = {name: np.concatenate([own[name] for own in found[1]]) for name in found[1][0]}
