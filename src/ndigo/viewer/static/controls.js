@@ -6,7 +6,7 @@ import { button, icon, iconButton, make, setOptions, setText } from "./dom.js";
 export const SPEEDS = [1, 2, 4, 8, 15, 30, 60];
 const USUAL = 8;
 const SHORTEST = 15; // seconds that an episode takes unless someone wants it faster
-export const MODES = { watch: "Watch", wheel: "Take the wheel", drop: "Move an object" };
+const MODES = { watch: "Watch", wheel: "Take the wheel", drop: "Move an object" };
 const EXACT = "What a perfect memory would know, by Bayes' rule (B)";
 const WALKS = { up: "↑", left: "←", stay: "•", right: "→", down: "↓" };
 

@@ -12,7 +12,7 @@ function between(from, to, fraction) {
 }
 
 /** Truth at t on its way from t - 1: {agent, objects}, cells as [row, col]. */
-export function placesAt(episode, t, fraction) {
+function placesAt(episode, t, fraction) {
   const before = fraction < 1 && t > 0 ? t - 1 : t;
   const cell = (name, s, i) => episode.at(name, s).subarray(2 * i, 2 * i + 2);
   return {

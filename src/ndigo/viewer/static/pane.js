@@ -128,12 +128,11 @@ export function makePane(actions, index) {
 
   function show(next, isExact) {
     episode = next;
-    const { R, W, V, K, Y, X, H, S, C } = episode.sizes;
+    const { R, W, V, K, Y, X, H, S } = episode.sizes;
     for (const part of [world, belief, exact]) part.grid.shape(R || 1, W || 1);
     for (const part of [seen, expected]) part.grid.shape(V || Y || 1, V || X || 1);
     drawn.grid.shape(H || 1, S || 1);
     arrange(isExact);
-    sheet.style.setProperty("--rows", Math.min(C, 9) + 1);
     numbers.shape(episode);
     setText(exact.readout, "of a perfect memory");
     ahead.max = String(Math.max(1, K));

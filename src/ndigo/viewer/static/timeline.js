@@ -38,7 +38,7 @@ function stripsOf(episode) {
 }
 
 /** How high the bars and lines of an episode reach: {up, down, loss}. */
-export function scalesOf(episode, hidden) {
+function scalesOf(episode, hidden) {
   const { C, N } = episode.sizes;
   const lines = linesOf(episode);
   let [up, down, loss] = [0.01, 0, N ? 4 : 0.1];
@@ -266,7 +266,6 @@ export function makeTimeline(onseek) {
     draw,
     point,
     set onresize(f) { onresize = f; },
-    get steps() { return steps; },
     get moments() { return moments; },
   };
 }
