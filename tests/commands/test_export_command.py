@@ -16,7 +16,7 @@ from ndigo.api import load
 from ndigo.cli import main
 from ndigo.errors import install
 from ndigo.storage.episodes import load_episodes, save_episodes
-from ndigo.watching.film import Film
+from ndigo.watching.movies import film_of
 from ndigo.watching.panels import world_panel
 from ndigo.watching.recording import episode_key, record
 
@@ -139,13 +139,14 @@ def test_a_pages_film_is_what_its_command_records(page, picture):
     recorded = record(load(ROOT / command[2]), [episode_key(seed=0, episode=0)])
     path = ROOT / picture
     assert path.stat().st_size < 1_000_000
-    film = Film(recorded, 0, until=110)
-    x, y = film.world_at
+    film = film_of(recorded, 0, until=110)
+    x, y = film.panels[0].at
+    cell = len(np.asarray(film.panels[0].draw(0))) // len(recorded.walls)
     with Image.open(path) as gif:
         assert getattr(gif, "n_frames", 1) == 111
         for t in (0, 30, 110):
             gif.seek(t)
-            panel = world_panel(recorded, 0, t, film.cell)
+            panel = world_panel(recorded, 0, t, cell)
             shown = np.asarray(gif.convert("RGB"))[y : y + len(panel), x : x + panel.shape[1]]
             is_other = abs(shown.astype(int) - panel).max(axis=-1) > 30  # not by the film's few colours alone
             assert is_other.mean() < 1e-3  # a cell is 2e-3 of it

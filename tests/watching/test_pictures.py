@@ -16,8 +16,8 @@ from small_maps import corner
 from ndigo.errors import NdigoError
 from ndigo.storage.run_folder import WriteError
 from ndigo.types import Truth
-from ndigo.watching.film import Film, title_of
-from ndigo.watching.movies import find_ffmpeg, write_gif, write_video
+from ndigo.watching.film import TEXT_LINE, title_of
+from ndigo.watching.movies import film_of, find_ffmpeg, write_gif, write_video
 from ndigo.watching.panels import belief_panel, heat_scale, marked, view_panel, world_panel
 from ndigo.watching.snapshots import CELL_PIXELS, DPI, GAP, LEFT, chosen_steps, draw_snapshots, write_snapshots
 from ndigo.watching.strips import FINE, MOST_NATS, loss_strip, reward_strip
@@ -25,6 +25,7 @@ from ndigo.worlds.render import AGENT, FLOOR, render_rgb
 
 ORANGE, BLUE = (230, 159, 0), (86, 180, 233)
 SIZE = 8
+CELL = 14  # pixels of a film's cell, of a map of 19
 
 
 def test_the_world_is_drawn_as_the_worlds_renderer_draws_it(shipped, recorded):
@@ -110,7 +111,7 @@ def test_a_loss_line_runs_from_the_top_at_its_largest_to_the_bottom_at_nought():
 
 
 def test_a_film_shows_the_past_alone_and_every_frame_has_one_even_size(recorded):
-    film = Film(recorded, 0, until=100)
+    film = film_of(recorded, 0, until=100)
     assert len(film) == 101
     first, later = film.frame(0), film.frame(50)
     assert first.shape == later.shape == (*reversed(film.size), 3)
@@ -120,8 +121,8 @@ def test_a_film_shows_the_past_alone_and_every_frame_has_one_even_size(recorded)
     strip = later[y : y + height, x : x + width]
     assert (strip[:, : width // 2 - 2] == BLUE).all(axis=-1).any(axis=0).mean() > 0.9  # the noise's loss so far
     assert not (strip[:-1, width // 2 + 4 :] != strip[0, -1]).any()  # nothing of what is to come
-    row, column = (at + 5 * film.cell for at in reversed(film.world_at))
-    tile = world_panel(recorded, 0, 50, film.cell)[5 * film.cell :, 5 * film.cell :]
+    row, column = (at + 5 * CELL for at in reversed(film.panels[0].at))
+    tile = world_panel(recorded, 0, 50, CELL)[5 * CELL :, 5 * CELL :]
     np.testing.assert_array_equal(later[row : row + 50, column : column + 50], tile[:50, :50])
 
 
@@ -152,9 +153,9 @@ def ended(recorded):
 
 def test_a_film_is_over_where_its_episode_ended(ended, monkeypatch):
     texts = texts_of_films(monkeypatch)
-    assert [len(Film(ended, 0)), len(Film(ended, 0, until=2)), len(Film(ended, 0, until=90))] == [5, 3, 5]
-    assert len(Film(ended, 1)) == 401
-    Film(ended, 0).frame(4)
+    assert [len(film_of(ended, 0)), len(film_of(ended, 0, until=2)), len(film_of(ended, 0, until=90))] == [5, 3, 5]
+    assert len(film_of(ended, 1)) == 401
+    film_of(ended, 0).frame(4)
     assert "step 4 of 4" in texts
     assert not any("777" in text for text in texts)
 
@@ -185,11 +186,11 @@ def test_a_figure_shows_an_episode_up_to_its_end(ended, tmp_path):
 def test_many_objects_and_no_predictions_fit_side_by_side(recorded):
     """Six objects and ICM's K of 0: panels neither overlap nor leave the picture."""
     six = with_objects(recorded, 6)
-    film = Film(dataclasses.replace(six, meta=six.meta | {"num_ahead": 0}), 0, until=2)
-    side = 19 * film.belief_cell
-    corners = film.beliefs_at
+    film = film_of(dataclasses.replace(six, meta=six.meta | {"num_ahead": 0}), 0, until=2)
+    side = 19 * 7  # two of them, a line of text and a gap in the height of a map of 19 x 18 pixels
+    corners = [panel.at for panel in film.panels[2:]]
     assert len(set(corners)) == 6
-    assert all(x + side <= film.size[0] and y + side < film.reward_at[1] - film.line for x, y in corners)
+    assert all(x + side <= film.size[0] and y + side < film.reward_at[1] - TEXT_LINE for x, y in corners)
     assert film.frame(2).shape == (*reversed(film.size), 3)
 
 
@@ -206,7 +207,7 @@ def test_no_two_texts_of_a_film_meet_and_none_leaves_it(recorded, num_objects, s
     monkeypatch.setattr(ImageDraw.ImageDraw, "text", noted)
     label = {"label": "an agent with a name as long as a sentence, seed 12", "first_episode": 0, "episode_seed": 7}
     many = with_objects(recorded, num_objects)
-    film = Film(dataclasses.replace(many, meta=many.meta | label), 0, scale=scale)
+    film = film_of(dataclasses.replace(many, meta=many.meta | label), 0, scale=scale)
     film.frame(100)
     assert len(boxes) > 10
     width, height = film.size
@@ -220,7 +221,7 @@ def test_no_two_texts_of_a_film_meet_and_none_leaves_it(recorded, num_objects, s
 
 
 def test_a_gif_plays_the_film(recorded, tmp_path):
-    film, heard = Film(recorded, 0, until=12), []
+    film, heard = film_of(recorded, 0, until=12), []
     write_gif(tmp_path / "a.gif", film, 10, heard.append)
     assert heard == list(range(1, 14))
     with Image.open(tmp_path / "a.gif") as gif:
@@ -238,14 +239,14 @@ def test_a_gif_is_as_fast_as_its_format_can_say_and_never_so_fast_that_browsers_
     recorded, tmp_path, fps, milliseconds
 ):
     """Its clock counts hundredths of a second, and browsers play one of them as ten."""
-    write_gif(tmp_path / "a.gif", Film(recorded, 0, until=1), fps)
+    write_gif(tmp_path / "a.gif", film_of(recorded, 0, until=1), fps)
     with Image.open(tmp_path / "a.gif") as gif:
         gif.seek(0)
         assert gif.info["duration"] == milliseconds
 
 
 def test_a_video_plays_the_film(recorded, tmp_path):
-    film, path = Film(recorded, 0, until=6), tmp_path / "a.mp4"
+    film, path = film_of(recorded, 0, until=6), tmp_path / "a.mp4"
     write_video(path, film, 20)
     decode = [find_ffmpeg(), "-loglevel", "error", "-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     raw = subprocess.run(decode, capture_output=True, check=True).stdout
@@ -259,7 +260,7 @@ def test_a_video_plays_the_film(recorded, tmp_path):
 def test_a_video_that_cannot_be_written_is_one_line_and_leaves_nothing(recorded, tmp_path, monkeypatch):
     monkeypatch.setattr("ndigo.watching.movies.ENCODING", ["-preset", "nonsense"])
     with pytest.raises(WriteError, match=r"cannot write .*a\.mp4: ffmpeg says .*"):
-        write_video(tmp_path / "a.mp4", Film(recorded, 0, until=6), 20)
+        write_video(tmp_path / "a.mp4", film_of(recorded, 0, until=6), 20)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -139,10 +139,12 @@ def test_a_recording_comes_back_from_its_file_and_makes_a_film(episodes, tmp_pat
     assert again.lengths is not None
     assert again.seen is not None
     assert len(film) == again.lengths[1] + 1
-    title, pictures, (x, y), (width, height) = film.panels[1]  # type: ignore[union-attr]
-    assert title == "it sees"
+    panel, (rows, cols) = film.panels[1], again.seen.shape[2:4]
+    assert panel.title == "it sees"
+    (x, y), (height, width, _) = panel.at, panel.draw(1).shape  # type: ignore[union-attr]
+    assert (height % rows, width % cols) == (0, 0)
     shown = film.frame(1)[y : y + height, x : x + width]
-    cell = width // pictures.shape[3]
+    cell = width // cols
     np.testing.assert_array_equal(shown[::cell, ::cell], again.seen[1, 1])
     with pytest.raises(NdigoError, match="a figure shows maps, and counting has none"):
         write_snapshots(tmp_path / "figure.png", again, 0)

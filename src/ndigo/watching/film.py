@@ -1,13 +1,15 @@
 """A recorded episode as a film: one picture a frame.
 
 whose episode it is                                                             the step
-the world | what it sees, and expects to see | where it believes each object is
+panels side by side: the world, what it sees and expects, what it believes (`scenes`)
 the reward of every step so far, by channel
-the discovery loss of every object so far
+what every frame so far cost: the discovery loss of each object, or the surprise
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -17,174 +19,170 @@ from PIL import Image, ImageDraw, ImageFont
 
 from ndigo.palette import RGB
 from ndigo.storage.episodes import Recording
-from ndigo.watching.panels import Picture, belief_panel, colours_of, heat_scale, marked, view_panel, world_panel
-from ndigo.watching.strips import MOST_NATS, Strip, loss_strip, reward_strip
+from ndigo.watching.panels import Picture, heat_scale, marked
+from ndigo.watching.strips import Strip
 
 BACKGROUND: RGB = (28, 31, 38)
 INK: RGB = (226, 228, 233)
 FAINT: RGB = (142, 147, 158)
 LINE: RGB = (62, 66, 77)
-MAP_HEIGHT, TALL_MAP_HEIGHT = 266, 340  # about, as a cell is a whole number of pixels; the tall one fits small beliefs
 TEXT, TEXT_LINE = 16, 26  # pixels of a letter's size and of a line: to be read from a slide's last row
-GAP = 14  # pixels around things
-LOOK_AHEAD = 4  # steps: how far ahead the expected view lies, or less where the model predicts less
+GAP, STRIP = 14, 46  # pixels around things, and of a strip's height
 
 At = tuple[int, int]  # x, y
+Words = list[tuple[str, RGB]]  # texts one after the other, each in its colour
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A picture of every frame, with its title above it."""
+
+    title: str
+    at: At
+    draw: Callable[[int], Picture | None]  # of frame t; None where there is nothing to show
+    label: Callable[[int], tuple[str, RGB]] | None = None  # of frame t, above the picture's right end
+
+
+@dataclass(frozen=True)
+class Track:
+    """A strip that time runs along, with words above it."""
+
+    words: Words
+    draw: Callable[[tuple[int, int]], Strip]  # in this size
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a film shows of an episode."""
+
+    panels: Sequence[Panel]
+    corner: At  # where the panels end, at the right and below
+    rewards: Track  # of the steps taken
+    losses: Track  # of the frames seen
+    end: str = ""  # said in place of the last frame's action
+    key: RGB | None = None  # the colour of the belief by which the film says how to read one
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Pixels; at scale 2 everything is twice as large."""
+
+    scale: int
+
+    @property
+    def line(self) -> int:
+        return TEXT_LINE * self.scale
+
+    @property
+    def gap(self) -> int:
+        return GAP * self.scale
+
+    @property
+    def top(self) -> int:
+        """Where panels begin: below the film's title and their own."""
+        return 2 * self.gap + 2 * self.line
+
+    @property
+    def font(self) -> ImageFont.FreeTypeFont:
+        return _font(TEXT * self.scale)
+
+    def width_of(self, text: str) -> int:
+        return round(self.font.getlength(text))
 
 
 class Film:
-    """The pictures of one episode up to step `until`; at scale 2 everything is twice as large."""
+    """The pictures of one episode up to step `until`."""
 
-    def __init__(self, episodes: Recording, episode: int, *, scale: int = 1, until: int | None = None):
-        meta, (rows, cols) = episodes.meta, episodes.walls.shape
-        self.episodes, self.episode, self.scale = episodes, episode, scale
-        length = episodes.length(episode)
-        self.until = length if until is None else min(until, length)
-        self.colours = colours_of(episodes)
-        self.num_ahead = min(LOOK_AHEAD, meta["num_ahead"])
-        self.font = font(TEXT * scale)
-        line, gap = self.line, self.gap = TEXT_LINE * scale, GAP * scale
-        # Up to two beliefs are as large as the map; more share its height.
-        num_objects = len(meta["objects"])
-        self.is_crowded = num_objects > 2
-        self.cell = max(5, round((TALL_MAP_HEIGHT if self.is_crowded else MAP_HEIGHT) / rows)) * scale
-        height = rows * self.cell
-        half = (height - line - gap) // 2  # two panels, one above the other, beside the map
-        self.view_cell = half // meta["view"]
-        self.belief_cell = half // rows if self.is_crowded else self.cell
-
-        top = 2 * gap + 2 * line
-        self.world_at = (gap, top)
-        self.view_at = (gap + cols * self.cell + gap, top)
-        self.ahead_at = (self.view_at[0], top + meta["view"] * self.view_cell + line + gap)
-        self.view_titles = ["it sees", *([f"expects in {self.num_ahead} steps"] if self.num_ahead else [])]
-        words = max(round(self.font.getlength(title)) for title in self.view_titles)
-        left = self.view_at[0] + max(meta["view"] * self.view_cell, words) + gap
-        num_across = -(-num_objects // 2) if self.is_crowded else num_objects
-        places = [divmod(i, num_across) for i in range(num_objects)]
-        across, down = cols * self.belief_cell + gap, rows * self.belief_cell + line + gap
-        self.beliefs_at = [(left + x * across, top + y * down) for y, x in places]
-        width = max(left + num_across * across, head_width(episodes, episode, self.font, gap))
-        self.strip_size, self.reward_at, self.loss_at, self.size = strips_under(top + height, width, scale)
-        self.right = width - gap
+    def __init__(self, episodes: Recording, episode: int, scene: Scene, until: int, measures: Measures):
+        self.episodes, self.episode, self.scene, self.until = episodes, episode, scene, until
+        self.panels, self.measures = scene.panels, measures
+        m, width, height = measures, max(scene.corner[0], self._head_width), STRIP * measures.scale
+        self.right, self.strip_size = width - m.gap, (width - 2 * m.gap, height)
+        self.reward_at = m.gap, scene.corner[1] + m.gap + m.line
+        self.loss_at = m.gap, self.reward_at[1] + height + m.gap // 2 + m.line
+        self._tracks = (self.reward_at, scene.rewards), (self.loss_at, scene.losses)
+        end = self.loss_at[1] + height + m.gap
+        self.size = width + width % 2, end + end % 2  # a video wants even sides
 
     def __len__(self) -> int:
         return self.until + 1
 
     def frame(self, t: int) -> Picture:
         """The picture of step t."""
-        image = self._still.copy()
+        image, m = self._still.copy(), self.measures
         draw = ImageDraw.Draw(image)
-        episodes, e = self.episodes, self.episode
-        length, actions = episodes.length(e), episodes.meta["actions"]
-        step = f"step {t} of {length}, {actions[episodes.a[e, t]]}" if t < length else f"step {t} of {length}"
-        draw.text((self.right, self.gap), step, INK, self.font, anchor="ra")
-        _paste(image, self.world_at, world_panel(episodes, e, t, self.cell))
-        _paste(image, self.view_at, view_panel(episodes, episodes.o[e, t].astype(float), self.view_cell))
-        if self.num_ahead and t + self.num_ahead <= length:
-            chances = episodes.ahead[e, t, self.num_ahead - 1] / 255
-            _paste(image, self.ahead_at, view_panel(episodes, chances, self.view_cell))
-        for i, (x, y) in enumerate(self.beliefs_at):
-            panel = belief_panel(episodes, e, t, [i], self.belief_cell)
-            _paste(image, (x, y), panel)
-            loss = f"{episodes.discovery_loss[e, t, i]:.2f}{'' if self.is_crowded else ' nats'}"
-            draw.text((x + panel.shape[1], y - self.line), loss, self.colours[i], self.font, anchor="ra")
-        # Rewards of the steps taken, losses of the frames seen.
-        for at, strip in ((self.reward_at, self._rewards), (self.loss_at, self._losses)):
-            reveal(image, at, strip, self.strip_size, t / max(self.until, 1), self.scale)
+        length, actions = self.episodes.length(self.episode), self.episodes.meta["actions"]
+        action = actions[self.episodes.a[self.episode, t]] if t < length else self.scene.end
+        draw.text((self.right, m.gap), f"step {t} of {length}, {action}".rstrip(", "), INK, m.font, anchor="ra")
+        for panel in self.panels:
+            if (picture := panel.draw(t)) is None:
+                continue
+            _paste(image, panel.at, picture)
+            if panel.label is not None:
+                x, y = panel.at
+                draw.text((x + picture.shape[1], y - m.line), *panel.label(t), m.font, anchor="ra")
+        for at, strip in self._strips:
+            _reveal(image, at, strip, self.strip_size, t / max(self.until, 1), m.scale)
         return np.asarray(image)
 
     @cached_property
-    def _rewards(self) -> Strip:
-        split = self.episodes.reward_c[self.episode, : self.until]
-        if split.any():
-            return reward_strip(split, self._channel_colours, self.strip_size, BACKGROUND)
-        total = self.episodes.reward[self.episode, : self.until, None]
-        return reward_strip(total, [INK], self.strip_size, BACKGROUND)
-
-    @cached_property
-    def _losses(self) -> Strip:
-        losses = self.episodes.discovery_loss[self.episode, : self.until + 1]
-        return loss_strip(losses, self.colours, self.strip_size, BACKGROUND, width=2 * self.scale)
-
-    @property
-    def _channel_colours(self) -> list[RGB]:
-        """Objects have their own colour, everything else is grey."""
-        objects = iter(self.colours)
-        return [next(objects, FAINT) if c["kind"] == "one_hot" else FAINT for c in self.episodes.meta["channels"]]
+    def _strips(self) -> list[tuple[At, Strip]]:
+        return [(at, track.draw(self.strip_size)) for at, track in self._tracks]
 
     @cached_property
     def _still(self) -> Image.Image:
         """All that does not change from frame to frame."""
         image = Image.new("RGB", self.size, BACKGROUND)
         draw = ImageDraw.Draw(image)
-        names = [thing["name"] for thing in self.episodes.meta["objects"]]
-        self._words(draw, (self.gap, self.gap), [(title_of(self.episodes, self.episode), INK)])
-        places = [self.world_at, self.view_at, self.ahead_at, *self.beliefs_at]
-        views = [*self.view_titles, ""][:2]
-        titles = list(
-            zip(
-                places,
-                ["the world", *views, *(name if self.is_crowded else f"belief: {name}" for name in names)],
-                strict=True,
-            )
-        )
-        for at, title in titles:
-            self._words(draw, self._above(at), [(title, FAINT)])
-        reward_ends = self._words(draw, self._above(self.reward_at), self._reward_title())
-        largest = float(self.episodes.discovery_loss[self.episode, : self.until + 1].max(initial=0))
-        known = "" if self.is_crowded else ", 0 is known"
-        loss: list[tuple[str, RGB]] = [(f"discovery loss (largest {largest:.1f} nats{known}) of", FAINT)]
-        loss_ends = self._words(draw, self._above(self.loss_at), [*loss, *zip(names, self.colours, strict=True)])
-        # The key stands beside the title that leaves room for it; where neither does, the film has none.
-        for ends, at in ((reward_ends, self.reward_at), (loss_ends, self.loss_at)):
-            if ends + self._key_width + self.gap <= self.right:
-                self._write_key(image, draw, self._above(at)[1])
-                break
+        self._write(draw, (self.measures.gap, self.measures.gap), [(title_of(self.episodes, self.episode), INK)])
+        for panel in self.panels:
+            self._write(draw, self._above(panel.at), [(panel.title, FAINT)])
+        ends = [(self._write(draw, self._above(at), track.words), self._above(at)) for at, track in self._tracks]
+        # The key stands beside the words that leave room for it; where none do, the film has none.
+        room = self.right - self._key_width - self.measures.gap
+        if self.scene.key is not None and (places := [at for end, at in ends if end <= room]):
+            self._write_key(image, draw, places[0][1], self.scene.key)
         return image
 
-    def _reward_title(self) -> list[tuple[str, RGB]]:
-        rewards, is_split = self.episodes.reward[self.episode, : self.until], self.episodes.reward_c.any()
-        if not rewards.any():
-            return [("no step was paid, or its reward takes more than the episode tells", FAINT)]
-        largest = f"{rewards.max():.1f}{' nats' if is_split else ''}"  # ICM's is a squared error
-        cut = f", cut at {MOST_NATS:g}" if abs(rewards).max() > MOST_NATS else ""
-        title: list[tuple[str, RGB]] = [(f"reward of each step (largest {largest}{cut})", FAINT)]
-        if is_split:
-            channels = [channel["name"] for channel in self.episodes.meta["channels"]]
-            title += [("for", FAINT), *zip(channels, self._channel_colours, strict=True)]
-        return title
+    @property
+    def _head_width(self) -> int:
+        """Of a first line that holds the title and, apart from it, the longest of its steps' labels."""
+        steps, longest = self.episodes.meta["num_steps"], max([*self.episodes.meta["actions"], "the end"], key=len)
+        texts = (title_of(self.episodes, self.episode), f"step {steps} of {steps}, {longest}")
+        return 4 * self.measures.gap + sum(map(self.measures.width_of, texts))
 
     @property
     def _key_width(self) -> int:
-        return round(self.font.getlength("belief 0" + "1" + "where it is")) + 70 * self.scale + 3 * self.gap
+        m = self.measures
+        return m.width_of("belief 0" + "1" + "where it is") + 70 * m.scale + 3 * m.gap
 
-    def _write_key(self, image: Image.Image, draw: ImageDraw.ImageDraw, y: int) -> None:
+    def _write_key(self, image: Image.Image, draw: ImageDraw.ImageDraw, y: int, colour: RGB) -> None:
         """How to read a belief, from right to left: the frame around the true cell, and what brightness says."""
-        x, side, bar = self.right, 10 * self.scale, 60 * self.scale
-        high = y + (TEXT * self.scale - side) // 2 + self.scale
+        m = self.measures
+        x, side, bar = self.right, 10 * m.scale, 60 * m.scale
+        high = y + (TEXT * m.scale - side) // 2 + m.scale
 
         def write(text: str) -> int:
-            draw.text((x, y), text, FAINT, self.font, anchor="ra")
-            return x - round(draw.textlength(text, self.font)) - self.gap // 2
+            draw.text((x, y), text, FAINT, m.font, anchor="ra")
+            return x - round(draw.textlength(text, m.font)) - m.gap // 2
 
         x = write("where it is") - side
-        draw.rectangle((x, high, x + side, high + side), outline=marked(self.colours[0]), width=self.scale)
-        x -= self.gap
+        draw.rectangle((x, high, x + side, high + side), outline=marked(colour), width=m.scale)
+        x -= m.gap
         x = write("1") - bar
-        _paste(image, (x, high), heat_scale(self.colours[0], bar, side))
-        x -= self.gap // 2
+        _paste(image, (x, high), heat_scale(colour, bar, side))
+        x -= m.gap // 2
         write("belief 0")
 
     def _above(self, at: At) -> At:
-        return at[0], at[1] - self.line
+        return at[0], at[1] - self.measures.line
 
-    def _words(self, draw: ImageDraw.ImageDraw, at: At, parts: list[tuple[str, RGB]]) -> int:
-        """Texts one after the other, each in its colour; returns where they end."""
+    def _write(self, draw: ImageDraw.ImageDraw, at: At, words: Words) -> int:
+        """Returns where the words end."""
         x, y = at
-        for text, colour in parts:
-            draw.text((x, y), text, colour, self.font)
-            x += round(draw.textlength(text + " ", self.font))
+        for text, colour in words:
+            draw.text((x, y), text, colour, self.measures.font)
+            x += round(draw.textlength(text + " ", self.measures.font))
         return x
 
 
@@ -197,24 +195,7 @@ def title_of(episodes: Recording, episode: int) -> str:
     return f"{whose}, episode {meta['first_episode'] + episode} of seed {meta['episode_seed']}"
 
 
-def head_width(episodes: Recording, episode: int, font: ImageFont.FreeTypeFont, gap: int) -> int:
-    """Of a film whose first line holds its title and, apart from it, the longest of its steps' labels."""
-    steps, longest = episodes.meta["num_steps"], max([*episodes.meta["actions"], "the end"], key=len)
-    texts = (title_of(episodes, episode), f"step {steps} of {steps}, {longest}")
-    return 4 * gap + sum(round(font.getlength(text)) for text in texts)
-
-
-def strips_under(panels: int, width: int, scale: int) -> tuple[At, At, At, At]:
-    """Below panels that end at this height: the strips' size, where rewards and losses are drawn, the film's size."""
-    line, gap, height = TEXT_LINE * scale, GAP * scale, 46 * scale
-    rewards = panels + gap + line
-    losses = rewards + height + gap // 2 + line
-    end = losses + height + gap
-    size = width + width % 2, end + end % 2  # a video wants even sides
-    return (width - 2 * gap, height), (gap, rewards), (gap, losses), size
-
-
-def reveal(image: Image.Image, at: At, strip: Strip, size: tuple[int, int], share: float, line_width: int) -> None:
+def _reveal(image: Image.Image, at: At, strip: Strip, size: tuple[int, int], share: float, line_width: int) -> None:
     """Draws the first `share` of a strip, its line of zero, and where it is."""
     draw, (x, y), (width, height) = ImageDraw.Draw(image), at, size
     now = round(width * share)
@@ -228,6 +209,6 @@ def _paste(image: Image.Image, at: At, panel: Picture) -> None:
 
 
 @cache
-def font(size: int) -> ImageFont.FreeTypeFont:
+def _font(size: int) -> ImageFont.FreeTypeFont:
     """matplotlib's own font: the same on every machine."""
     return ImageFont.truetype(str(Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")), size)

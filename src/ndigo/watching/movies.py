@@ -16,8 +16,8 @@ from PIL import Image
 from ndigo.errors import NdigoError, install
 from ndigo.storage.episodes import Recording
 from ndigo.storage.run_folder import WriteError, make_folder, write_whole
-from ndigo.watching.film import Film
-from ndigo.watching.picture_film import PictureFilm
+from ndigo.watching.film import Film, Measures
+from ndigo.watching.scenes import map_scene, picture_scene
 
 NUM_COLOURS = 240  # of a GIF; one of its 256 says that a pixel stays as it was
 # What browsers play, sharp; the frames are few and flat, so a fast encoder's file is small enough.
@@ -26,15 +26,15 @@ SHORTEST = 20  # milliseconds of a GIF's frame: browsers play one of 10 as one o
 LAST_SECONDS = 2.0  # a GIF rests on its last frame before it starts again
 
 
-def film_of(episodes: Recording, episode: int, *, scale: int = 1, until: int | None = None) -> Film | PictureFilm:
-    """The film of an episode: on its map, or of pictures of its frames."""
-    make = Film if episodes.seen is None else PictureFilm
-    return make(episodes, episode, scale=scale, until=until)
+def film_of(episodes: Recording, episode: int, *, scale: int = 1, until: int | None = None) -> Film:
+    """The film of an episode up to step `until`: on its map, or of pictures of its frames."""
+    length, measures = episodes.length(episode), Measures(scale)
+    last = length if until is None else min(until, length)
+    scene_of = map_scene if episodes.seen is None else picture_scene
+    return Film(episodes, episode, scene_of(episodes, episode, last, measures), last, measures)
 
 
-def write_gif(
-    path: Path, film: Film | PictureFilm, fps: float, on_frame: Callable[[int], None] = lambda done: None
-) -> None:
+def write_gif(path: Path, film: Film, fps: float, on_frame: Callable[[int], None] = lambda done: None) -> None:
     """The film as a GIF that repeats for ever."""
     palette = _palette(film)
 
@@ -59,9 +59,7 @@ def find_ffmpeg() -> str:
     return imageio_ffmpeg.get_ffmpeg_exe()
 
 
-def write_video(
-    path: Path, film: Film | PictureFilm, fps: float, on_frame: Callable[[int], None] = lambda done: None
-) -> None:
+def write_video(path: Path, film: Film, fps: float, on_frame: Callable[[int], None] = lambda done: None) -> None:
     """The film as H.264 in an MP4."""
     make_folder(path.parent)
     temporary = path.with_name(f".{path.stem}.tmp.mp4")
@@ -87,7 +85,7 @@ def write_video(
         temporary.unlink(missing_ok=True)
 
 
-def _palette(film: Film | PictureFilm) -> Image.Image:
+def _palette(film: Film) -> Image.Image:
     """The colours of frames from all over the film."""
     ts = sorted({round(t) for t in np.linspace(0, len(film) - 1, 8)})
     together = Image.fromarray(np.concatenate([film.frame(t) for t in ts]))
