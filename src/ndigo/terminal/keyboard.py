@@ -49,4 +49,5 @@ def _read(terminal: int) -> str:
     # Not one long wait: a signal that comes just before it begins is not handled before it ends.
     while not select.select([terminal], [], [], SIGNAL_SECONDS)[0]:
         pass
-    return os.read(terminal, 1).decode(errors="ignore")
+    # A byte of a character beyond ASCII is a key without a name; only a closed terminal gives "".
+    return os.read(terminal, 1).decode(errors="replace")
