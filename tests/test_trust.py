@@ -75,6 +75,17 @@ def test_an_agents_file_that_names_a_module_is_refused_unless_it_is_trusted(comm
     assert not mark.exists()
 
 
+def test_who_plays_beside_an_agent_that_names_a_module_says_so_too(mark, tmp_path, capsys):
+    agent = str(planted(tmp_path / "agent.safetensors", world="planted:world"))
+    err = refused(["play", "exp1", "--agent", agent], capsys)
+    assert "is named by a file" in err
+    assert "add --trust planted (" in err
+    assert not mark.exists()
+    # With the word all is well, but for the terminal that a test does not have.
+    err = refused(["play", "planted:world", "--agent", agent, "--trust", "planted"], capsys)
+    assert err.startswith("ndigo: play needs a terminal")
+
+
 def test_a_mistyped_trust_is_told_beside_what_was_meant(mark, tmp_path, capsys):
     agent = planted(tmp_path / "agent.safetensors", world="planted:world")
     assert "; you trust" not in refused(["evaluate", str(agent)], capsys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +20,7 @@ from ndigo.gate import check_world, is_own
 from ndigo.interop.finding import find_world
 from ndigo.report.numbers import how_many
 from ndigo.terminal.keyboard import keys
-from ndigo.terminal.options import within
+from ndigo.terminal.options import Trust, within
 from ndigo.terminal.screen import beside, screen
 from ndigo.watching.belief_text import belief_ansi
 from ndigo.worlds import World
@@ -46,6 +47,8 @@ class Arguments:
     """Steps in an episode."""
     seed: int = 0
     """Where the objects are drawn; `r` goes on to the next episode of the same seed."""
+    trust: Trust = ()
+    """Run this module of yours where the file of --agent names MODULE:NAME of it; may be given again for another."""
 
 
 class Game:
@@ -116,7 +119,7 @@ def run(args: Arguments) -> None:
         check_world(world)
     if world.truth is None or world.grid is None:
         raise NdigoError(f"world {world.name!r} has no map to draw; play needs one made by grid_world")
-    agent = None if args.agent is None else _agent(args.agent, world, args.name)
+    agent = None if args.agent is None else _agent(args.agent, world, args.name, args.trust)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise NdigoError("play needs a terminal for its keys and its screen; `ndigo walk` runs without one")
     print(f"{args.name}: compiling ...", flush=True)
@@ -136,9 +139,9 @@ def run(args: Arguments) -> None:
     print(_summary(game))
 
 
-def _agent(path: Path, world: World, name: str) -> Agent:
+def _agent(path: Path, world: World, name: str, trust: Sequence[str]) -> Agent:
     """The agent of that file; an error for one of another world, or one that nobody can ask what it believes."""
-    agent = load_trained(path).agent(0)
+    agent = load_trained(path, trust=trust).agent(0)
     if agent.world.name != world.name or agent.world.frame != world.frame:
         was = agent.about.get("world", agent.world.name)
         raise NdigoError(f"--agent {path} was trained in {was} with a view of {agent.world.shape[0]}, not in {name}")
