@@ -47,6 +47,14 @@ def test_the_page_has_every_option_that_the_parser_takes(name, capsys, monkeypat
     assert "None" not in ours
 
 
+@pytest.mark.parametrize("columns", ["1", "24", "26", "27"])
+def test_a_page_is_shown_in_a_terminal_however_narrow(columns, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    words = page(["worlds", "--help-all"], capsys).split()
+    monkeypatch.setenv("COLUMNS", "100")
+    assert words == page(["worlds", "--help-all"], capsys).split()
+
+
 def test_training_shows_its_everyday_options_first_and_the_rest_when_asked(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     short, long = page(["train", "--help"], capsys), page(["train", "--help-all"], capsys)

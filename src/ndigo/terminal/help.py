@@ -68,7 +68,7 @@ def options_of(arguments: type, default: Any = None, prefix: str = "") -> list[O
 
 def help_page(arguments: type, prog: str, default: Any, groups: Groups, *, is_whole: bool) -> str:
     """The page as text. Without `is_whole` the first group alone, and a line that says what else there is."""
-    width = min(shutil.get_terminal_size().columns, WIDEST)
+    width = min(max(shutil.get_terminal_size().columns, 2 * NAMES_WIDTH), WIDEST)
     options = options_of(arguments, default)
     named = {option.field: option for option in options if option.flags}
     groups = dict(groups or {"options": tuple(named)})
