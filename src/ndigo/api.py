@@ -166,7 +166,7 @@ def create_run(
     run = Run(Path(out) if out else default_path(config), config, *records)
     check_records(run.config, run.world, run.reward)
     check_processes(run.world)
-    chosen = None if is_beside else mesh_of(run, mesh)
+    chosen = None if is_beside else mesh_of(run.config, run.world, mesh)
     refuse_unshared(chosen, run.config, run.world, run.reward)
     new_run(run.path, run.config, run.world, run.reward, chosen)
     for line in (*told, *told_of_records(run.config)):
@@ -183,12 +183,12 @@ def _refuse_unknown(changes: Collection[str]) -> None:
             raise unknown_name("setting", name, known, SETTINGS_LISTED)
 
 
-def mesh_of(run: Run, text: str | None, num_runs: int = 1) -> Mesh | None:
+def mesh_of(config: Config, world: World, text: str | None, num_runs: int = 1) -> Mesh | None:
     """What `--mesh` asks for, or all devices, for so many runs side by side; one for a world that the host steps."""
-    if run.world.host is None:
-        return choose_mesh(text, run.config, num_runs * run.config.seeds)
+    if world.host is None:
+        return choose_mesh(text, config, num_runs * config.seeds)
     if text is not None:
-        raise NdigoError(f"--mesh {text}: world {run.world.name} is stepped by the host, and trains on one device")
+        raise NdigoError(f"--mesh {text}: world {world.name} is stepped by the host, and trains on one device")
     return None
 
 
@@ -256,7 +256,7 @@ def _continue_together(
 ) -> list[Outcome]:
     """How each of them ended; nothing where the GPU's memory does not hold several together."""
     first, runs = group[0], [(RunFolder(run.path), run.config) for run in group]
-    chosen = mesh_of(first, mesh, len(group))
+    chosen = mesh_of(first.config, first.world, mesh, len(group))
     refuse_unshared(chosen, first.config, first.world, first.reward)
     try:
         return continue_runs(runs, first.world, first.reward, mesh=chosen, **sitting)

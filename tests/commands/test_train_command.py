@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from types import SimpleNamespace
 
+import jax
 import pytest
 from tiny_runs import FLAGS, WORLD, numbers
 
 import ndigo
 from ndigo.cli import main
 from ndigo.commands.train import minutes_in_words
+from ndigo.devices import mesh as meshes
 
 
 def error(words: list[str], capsys) -> str:
@@ -162,6 +165,17 @@ def test_a_world_of_the_host_says_how_many_actors_it_wants_by_name_too(
     printed = json.loads(capsys.readouterr().out)
     assert printed["settings"]["actors"] == actors
     assert printed["notes"] == ([note] if note else [])
+
+
+def test_a_world_of_the_host_trains_on_one_device_and_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(jax, "device_count", lambda: 2)
+    monkeypatch.setattr(meshes, "make_mesh", lambda seeds, data: SimpleNamespace(size=seeds * data))
+    words = ["--preset=cpu", "--reward", "pe", "--seeds", "2", "--dry-run"]
+    for world, used in (("gymnasium::CartPole-v1", 1), ("exp1", 2)):
+        assert main(["train", world, *words]) == 0
+        assert capsys.readouterr().out.startswith(f"pe in {world}: 2 seeds on {used} of 2 devices, ")
+    told = "--mesh seeds=2: world gymnasium::CartPole-v1 is stepped by the host, and trains on one device"
+    assert error(["gymnasium::CartPole-v1", *words, "--mesh", "seeds=2"], capsys) == told
 
 
 def test_a_horizon_that_raises_k_says_so(capsys):

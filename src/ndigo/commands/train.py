@@ -18,7 +18,7 @@ import tyro
 from rich import box
 from rich.table import Table
 
-from ndigo.api import Run, create_run, open_run, resume_beside
+from ndigo.api import Run, create_run, mesh_of, open_run, resume_beside
 from ndigo.config import PRESETS, Config, check_minutes
 from ndigo.devices.mesh import choose_mesh
 from ndigo.devices.processes import is_first, join
@@ -204,7 +204,8 @@ def run(args: Arguments) -> int:
             begun, told = _begin(config, args, logs)
         how = f"{_basis(args)}, in {begun[0].path if len(begun) == 1 else begun[0].path.parent}"
     if is_first():
-        print(fitted("\n".join([_opening([run.config for run in begun], how, args.mesh), *told])), flush=True)
+        opening = _opening([run.config for run in begun], begun[0].world, how, args.mesh)
+        print(fitted("\n".join([opening, *told])), flush=True)
     began = time.monotonic()
     sitting: dict[str, Any] = {"minutes": args.minutes, "logs": logs, "mesh": args.mesh}
     sitting |= {"world": begun[0].world, "reward": begun[0].reward}
@@ -243,7 +244,7 @@ def _show_plan(config: Config, args: Arguments) -> None:
         print(json.dumps({"settings": dataclasses.asdict(config), "notes": told, "sizes": sizes}, indent=1))
         return
     beside = list(varied(args.vary, config).values()) if args.vary else [config]
-    print(fitted("\n".join([_opening(beside, _basis(args), args.mesh), *told])))
+    print(fitted("\n".join([_opening(beside, records[0], _basis(args), args.mesh), *told])))
     plain_console().print(_table(config, records[0].frame, sizes))
 
 
@@ -265,12 +266,12 @@ def _basis(args: Arguments) -> str:
     return preset if args.config is None else f"settings of {args.config} over {preset}"
 
 
-def _opening(beside: Sequence[Config], how: str, mesh: str | None) -> str:
-    config, lanes = beside[0], len(beside) * beside[0].seeds
+def _opening(beside: Sequence[Config], world: World, how: str, mesh: str | None) -> str:
+    config = beside[0]
     seeds = how_many(config.seeds, "seed")
     if len(beside) > 1:
         seeds = f"{len(beside)} settings of {seeds}"
-    chosen, there = choose_mesh(mesh, config, lanes), jax.device_count()
+    chosen, there = mesh_of(config, world, mesh, len(beside)), jax.device_count()
     where = "" if there == 1 else f" on {1 if chosen is None else chosen.size} of {there} devices"
     return f"{config.reward} in {config.world}: {seeds}{where}, {config.learner_steps:,} learner steps, {how}"
 
