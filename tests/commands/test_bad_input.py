@@ -129,6 +129,7 @@ def test_a_run_in_a_folder_that_looks_like_markup_falls_back_to_an_earlier_check
         (["train", "..:x"], "'..' is no module's name"),
         (["train", "exp1", "--reward", "..:x"], "'..' is no module's name"),
         (["audit", AGENT, "--out", "a.xyz"], "a figure is .png, .pdf or .svg"),
+        (["audit", "exp1", "--out", "a.png"], "--out a.png: an experiment has no model to draw; name a run"),
         (["train", "gymnasium::CartPole-v9"], "unknown Gymnasium environment 'CartPole-v9'; nearest: CartPole-v1, Ca"),
     ],
 )

@@ -66,6 +66,8 @@ def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 2, 100_000)
     within("--seed", args.seed, 0, 2**32 - 1)
     if args.out is not None:
+        if args.path in EXPERIMENTS:
+            raise NdigoError(f"--out {args.out}: an experiment has no model to draw; name a run or an agent")
         check_figure(args.out)
         check_output(args.out)
     trained = None if args.path in EXPERIMENTS else load(args.path, args.trust)
