@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
+import pickle
 import re
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import jax
@@ -89,6 +91,19 @@ def test_it_learns_where_every_episode_is_shorter_than_the_steps_between():
             learned.append(int(envs.curiosity.state.step))
     assert learned == [0] * 7 + [2] * 5
     assert envs.curiosity.num_pending == 4
+
+
+def test_an_environment_that_is_paid_can_be_copied_and_pickled():
+    """Both ask a new object, which has no environment yet, for methods by name."""
+    env = CuriousGymnax(Still(), cast(Any, None), weight=0.5)
+    for other in (copy.copy(env), pickle.loads(pickle.dumps(env))):
+        assert (other.weight, other.num_actions) == (0.5, 2)
+
+
+class Still:
+    """All that a wrapper asks of an environment that is not stepped."""
+
+    num_actions = 2
 
 
 def test_every_option_is_named_where_one_looks_for_it():

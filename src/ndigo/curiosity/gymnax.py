@@ -45,7 +45,9 @@ class CuriousGymnax:
         self.env, self.curiosity, self.weight, self.task_weight = env, curiosity, weight, task_weight
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["env"], name)
+        if name == "env":  # a copy that is being made has none yet
+            raise AttributeError(name)
+        return getattr(self.env, name)
 
     def params(self, weights: Params, env_params: Any = None) -> CuriousParams:
         return CuriousParams(env=self.env.default_params if env_params is None else env_params, curiosity=weights)
