@@ -12,7 +12,7 @@ from tiny_runs import TINY
 
 import ndigo
 from ndigo.cli import main
-from ndigo.commands.discover import closing
+from ndigo.commands.discover import closing, shipped_agent
 from ndigo.paper.conclusion import conclusion
 from ndigo.paper.experiments import find_experiment
 from ndigo.report.statistics import Estimate
@@ -84,6 +84,15 @@ def test_discover_shows_the_shipped_agent_first_and_then_trains_one(exp1_run, tm
     assert "curves: run/curves.png" in trained
     assert (tmp_path / "run" / "curves.png").stat().st_size > 10_000
     assert trained.endswith("\n4 of the preset's 1,000 steps; to go on: ndigo train --resume run\n")
+
+
+def test_the_shipped_agent_is_the_longest_horizons_also_beside_rewards_without_one(tmp_path):
+    rewards = ("pe", "ndigo-sum", "ndigo-1", "ndigo-10", "ndigo-2")
+    experiment = dataclasses.replace(find_experiment("exp1"), rewards=rewards)
+    for name in ("ndigo-sum", "ndigo-1", "ndigo-10"):
+        (tmp_path / f"exp1-{name}.safetensors").touch()
+    assert shipped_agent(tmp_path, experiment, "ndigo-2") == tmp_path / "exp1-ndigo-10.safetensors"
+    assert shipped_agent(tmp_path, experiment, "ndigo-sum") == tmp_path / "exp1-ndigo-sum.safetensors"
 
 
 SAID = r"seen in (?:(\d+)% of episodes, first at step (\d+)|no episode), and known to ([\d.]+) nats"

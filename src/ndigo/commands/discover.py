@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,7 +99,8 @@ def run(args: Arguments) -> None:
 
 def shipped_agent(folder: Path, experiment: Experiment, reward: str) -> Path | None:
     """The experiment's agent of this reward, or of the NDIGO with the longest horizon that is there."""
-    longest_first = sorted((r for r in experiment.all_rewards if r.startswith("ndigo-")), key=lambda r: -int(r[6:]))
+    with_horizon = (r for r in experiment.all_rewards if re.fullmatch(r"ndigo-\d+", r))
+    longest_first = sorted(with_horizon, key=lambda r: -int(r.removeprefix("ndigo-")))
     paths = (folder / f"{experiment.name}-{name}.safetensors" for name in (reward, *longest_first))
     return next((path for path in paths if path.exists()), None)
 
