@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode
 from minigrid.wrappers import ImgObsWrapper
-from sb3_ppo import FRAME
+from minigrid_frame import FRAME
 
 import ndigo
 

@@ -7,17 +7,11 @@ python examples/sb3_ppo.py                  # MiniGrid's chain of six rooms, whi
 import argparse
 
 from minigrid.wrappers import ImgObsWrapper
+from minigrid_frame import FRAME
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 
-from ndigo import frames
 from ndigo.curiosity.sb3 import Curious
-
-# What one cell of MiniGrid can show, (object, colour, state): fewer classes than all 264 are quicker to predict.
-COLOURED = [(kind, colour, 0) for kind in (3, 5, 6, 7) for colour in range(6)]  # floor, key, ball, box
-DOORS = [(4, colour, state) for colour in range(6) for state in range(3)]
-PLAIN = [(0, 0, 0), (1, 0, 0), (2, 5, 0), (8, 1, 0), (9, 0, 0)]  # unseen, empty, wall, goal, lava
-FRAME = frames.tiles((11, 6, 4), 7, names=("object", "colour", "state"), listed=COLOURED + DOORS + PLAIN)
 
 
 def train(world="MiniGrid-MultiRoom-N6-v0", reward="ndigo-4", weight=0.01, steps=1_000_000, num_envs=16, rollout=128):

@@ -8,8 +8,8 @@ import argparse
 
 import numpy as np
 from minigrid.wrappers import ImgObsWrapper
+from minigrid_frame import FRAME
 from sb3_contrib import RecurrentPPO
-from sb3_ppo import FRAME
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 

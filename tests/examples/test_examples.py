@@ -1,5 +1,6 @@
 """The examples are short, and run."""
 
+import ast
 import runpy
 from pathlib import Path
 
@@ -26,6 +27,22 @@ SMALL = preset("cpu", **SIZES, **RATES)
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_an_example_is_short(path):
     assert len(path.read_text().splitlines()) < LONGEST.get(path.name, 60)
+
+
+def packages_of(name: str) -> set[str]:
+    """What an example imports, and what the examples that it imports do."""
+    found = set()
+    for node in ast.walk(ast.parse((EXAMPLES / f"{name}.py").read_text())):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            found |= {name.split(".")[0] for name in names}
+    return found.union(*(packages_of(other) for other in found if (EXAMPLES / f"{other}.py").exists()))
+
+
+def test_the_loop_in_pytorch_needs_no_stable_baselines3():
+    assert {"torch", "minigrid", "ndigo"} <= packages_of("cleanrl_ppo")
+    assert "stable_baselines3" in packages_of("sb3_recurrent_ppo")
+    assert "stable_baselines3" not in packages_of("cleanrl_ppo")
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import pytest
 import sb3_ppo
 import sb3_recurrent_ppo
 import torch
+from minigrid_frame import FRAME
 from minigrid_frames import frames_of
 
 import ndigo
@@ -22,7 +23,7 @@ N, T = 4, 32
     ["MiniGrid-MultiRoom-N6-v0", "MiniGrid-KeyCorridorS3R3-v0", "MiniGrid-DoorKey-6x6-v0", "MiniGrid-MemoryS7-v0"],
 )
 def test_every_tile_of_minigrid_that_is_seen_is_listed(world):
-    assert set(tiles_in(frames_of(world, 1500))) <= set(sb3_ppo.FRAME.listed or ())
+    assert set(tiles_in(frames_of(world, 1500))) <= set(FRAME.listed or ())
 
 
 @pytest.mark.parametrize(("example", "rollouts"), [(sb3_ppo, 4), (sb3_recurrent_ppo, 2)], ids=["PPO", "RecurrentPPO"])
@@ -35,10 +36,10 @@ def test_an_agent_of_stable_baselines_learns_from_both_rewards_while_curiosity_l
     assert curiosity.num_pending == 0
     assert np.isfinite(buffer.rewards).all()
     assert np.abs(buffer.rewards).max() > 0
-    uniform = sb3_ppo.FRAME.num_cells * np.log(sb3_ppo.FRAME.num_classes)
+    uniform = FRAME.num_cells * np.log(FRAME.num_classes)
     assert curiosity.numbers.model_loss[-1] < 0.8 * uniform
     curiosity.save(tmp_path)
-    again = ndigo.Curiosity("ndigo-4", sb3_ppo.FRAME, 7, N, config=curiosity.pure.config, seed=1)
+    again = ndigo.Curiosity("ndigo-4", FRAME, 7, N, config=curiosity.pure.config, seed=1)
     again.load(tmp_path)
     assert again.clock == curiosity.clock
     np.testing.assert_array_equal(again.believe(), curiosity.believe())
