@@ -229,6 +229,12 @@ def test_importing_the_library_loads_neither_jax_nor_numpy():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+@pytest.mark.parametrize("command", ["train", "evaluate", "play"])
+def test_a_command_that_draws_nothing_loads_no_matplotlib(command):
+    code = f"import sys, ndigo.commands.{command}; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
 @pytest.mark.parametrize("is_first", [True, False], ids=["before jax", "after a compilation"])
 @pytest.mark.parametrize("chosen", [None, "mine"])
 def test_compiled_programs_are_kept_where_the_user_wants_else_in_the_cache_folder(is_first, chosen, tmp_path):

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 from jax.sharding import Mesh
@@ -39,9 +39,7 @@ from ndigo.naming import (
     told_of_records,
 )
 from ndigo.notebook.cards import card, latest, run_line
-from ndigo.notebook.plot import Plot
 from ndigo.notebook.rows import dataframe, metric_rows
-from ndigo.report.curves import curves_figure
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage.agents import load_agent
 from ndigo.storage.newest import at_one_step
@@ -51,6 +49,9 @@ from ndigo.training.logs import refuse_missing_logs
 from ndigo.training.run import OnDiverged, Outcome, continue_runs, new_run
 from ndigo.training.trained import Trained, from_file, from_run
 from ndigo.worlds import World
+
+if TYPE_CHECKING:
+    from ndigo.notebook.plot import Plot
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,13 +64,17 @@ class Run:
     reward: IntrinsicReward
     outcome: Outcome | None = None  # how this sitting ended; None where nothing was trained
 
+    @property
+    def _folder(self) -> RunFolder:
+        return RunFolder(self.path)
+
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of metrics.jsonl: `learning` per seed, and every few lines an `evaluation`."""
-        return RunFolder(self.path).metrics()
+        return self._folder.metrics()
 
     def trained(self) -> Trained:
         """The networks of all seeds, from the newest good checkpoint."""
-        return from_run(RunFolder(self.path), self.config, self.world, self.reward)
+        return from_run(self._folder, self.config, self.world, self.reward)
 
     def agent(self, seed: int = 0) -> Agent:
         """One seed's agent."""
@@ -81,7 +86,7 @@ class Run:
 
     def rows(self) -> list[dict[str, Any]]:
         """The metrics as flat rows, one per line and seed: `step`, `seed`, `reward`, `visits fixed`, ..."""
-        return metric_rows(self.metrics(), RunFolder(self.path).settings()["world"])
+        return metric_rows(self.metrics(), self._folder.settings()["world"])
 
     def dataframe(self) -> Any:
         """The same as a `pandas.DataFrame`."""
@@ -89,28 +94,35 @@ class Run:
 
     def plot(self) -> Plot:
         """Learning curves: discovery loss, visits, and the reward by channel."""
+        # Here: to load matplotlib takes as long as a small command, and most draw nothing.
+        from ndigo.notebook.plot import Plot
+        from ndigo.report.curves import curves_figure
+
         if not self.metrics():
             raise NdigoError(f"{self.path} has no metrics to plot yet")
-        return Plot(curves_figure([RunFolder(self.path)], self.world.grid))
+        return Plot(curves_figure([self._folder], self.world.grid))
 
     def __repr__(self) -> str:
         return run_line(self.path, self.config, self._step)
 
     def _repr_html_(self) -> str:
-        lines, world = self.metrics(), RunFolder(self.path).settings()["world"]
+        lines, world = self.metrics(), self._folder.settings()["world"]
         seconds = {"trained for": f"{lines[-1]['seconds'] / 60:.1f} minutes"} if lines else {}
-        config, step = self.config, f"{self._step:,} of {self.config.learner_steps:,}"
+        config, step = self.config, f"{_last_step(lines):,} of {self.config.learner_steps:,}"
         about = {"world": config.world, "reward": config.reward, "seeds": str(config.seeds), "learner steps": step}
         return card(str(self.path), about | seconds | latest(lines, world))
 
     @property
     def _step(self) -> int:
-        lines = self.metrics()
-        return lines[-1]["step"] if lines else 0
+        return _last_step(self.metrics())
 
     def export_agent(self, path: str | Path, seed: int = 0) -> Path:
         """Writes one seed's agent to a single small file that `load` reads."""
         return self.trained().export(path, seed)
+
+
+def _last_step(lines: Sequence[dict[str, Any]]) -> int:
+    return lines[-1]["step"] if lines else 0
 
 
 def train(
