@@ -12,7 +12,8 @@ import tyro
 from ndigo.api import load_trained
 from ndigo.evaluation.measure import Evaluation
 from ndigo.paper.conclusion import conclusion
-from ndigo.paper.tables import compared_with_paper, experiment_of_run
+from ndigo.paper.experiments import experiment_of
+from ndigo.paper.tables import compared_with_paper
 from ndigo.report.episodes import (
     BY_CHANNEL,
     PER_EPISODE,
@@ -54,7 +55,7 @@ def run(args: Arguments) -> None:
         print(json.dumps(as_dict(trained, args), indent=1))
         return
     line = measure(trained, trained.settings["reward"], args.episodes, args.seed)
-    experiment = experiment_of_run(trained.settings)
+    experiment = experiment_of(trained.settings["config"]["world"])
     console = plain_console()
     print(fitted(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n"))
     text = episodes_conclusion(line) if line.of_episodes else conclusion(line, experiment)

@@ -33,7 +33,7 @@ from ndigo.paper.plan import all_rows, load_rows, row_folders
 from ndigo.paper.rows import is_row
 from ndigo.paper.scores import Scores, as_json, scores, scores_figure
 from ndigo.paper.state import blocks, claims_section, summary, write_docs
-from ndigo.paper.tables import COLUMNS, compared_with_paper, experiment_of_run, paper_sheets
+from ndigo.paper.tables import COLUMNS, compared_with_paper, paper_sheets
 from ndigo.report.curves import curves_figure, draw_curves
 from ndigo.report.episodes import (
     channel_table,
@@ -123,7 +123,7 @@ def _report_runs(args: Arguments) -> None:
     for world, folders in by_world.items():
         print(fitted(f"{world}: last evaluation, mean over seeds with 95% bootstrap interval (one seed has none)"))
         lines = _lines(folders, print)
-        experiment = experiment_of_run(folders[0].settings())
+        experiment = experiment_of(world)
         sentences = [episodes_conclusion(line) if line.of_episodes else conclusion(line, experiment) for line in lines]
         concluded += sentences
         print(fitted("\n".join(["", *sentences, ""])))

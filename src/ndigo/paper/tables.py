@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import nan
-from typing import Any
 
 from rich.table import Table
 
-from ndigo.paper.experiment import Experiment, Row, experiment_of
+from ndigo.paper.experiment import Experiment, Row
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.paper.measured import MeasuredRow, Rows
 from ndigo.paper.references import reference_lines
@@ -106,8 +105,3 @@ def _printed_lines(experiment: Experiment, lines: Sequence[Line], name: str) -> 
 def _mean(line: Line, metric: str, name: str) -> str:
     found = line.values.get(metric, {}).get(name)
     return "-" if found is None else number(found.mean)
-
-
-def experiment_of_run(settings: dict[str, Any]) -> Experiment | None:
-    """The experiment that a run or an agent file belongs to."""
-    return experiment_of(settings["config"]["world"])
