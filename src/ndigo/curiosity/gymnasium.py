@@ -55,15 +55,14 @@ class CuriousVectorEnv(gymnasium.vector.VectorWrapper):
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         observations, task, terminations, truncations, infos = self.env.step(actions)
         ends = np.asarray(terminations) | np.asarray(truncations)
-        is_first, finals = self._has_ended.copy(), None
+        is_first, endings = self._has_ended.copy(), None
         if self._mode is AutoresetMode.SAME_STEP:
             if ends.any() and "final_obs" not in infos:
                 raise NdigoError('an episode ended and infos has no "final_obs", expected with AutoresetMode.SAME_STEP')
-            endings = {int(n): infos["final_obs"][n] for n in np.flatnonzero(ends)}
-            is_first, finals = ends, self._paymaster.finals(observations, endings)
+            is_first, endings = ends, {int(n): infos["final_obs"][n] for n in np.flatnonzero(ends)}
         elif self._mode is AutoresetMode.NEXT_STEP:
             self._has_ended = ends
-        rewards = self._paymaster.pay(actions, observations, task, is_first, finals)
+        rewards = self._paymaster.pay(actions, observations, task, is_first, endings)
         everyone = np.ones(self.num_envs, bool)
         for name, value in (("task", rewards.task), ("intrinsic", rewards.intrinsic)):
             infos |= {f"reward_{name}": value, f"_reward_{name}": everyone}

@@ -80,26 +80,38 @@ class Paymaster:
     def reset(self, observations: Any) -> None:
         self.curiosity.reset(self.see(observations))
 
-    def pay(self, actions: Any, observations: Any, task: Any, is_first: np.ndarray, finals: Any = None) -> Rewards:
-        """Learns after the pay, when it is time: nobody is paid by a model that has seen what it is paid for."""
+    def pay(
+        self,
+        actions: Any,
+        observations: Any,
+        task: Any,
+        is_first: np.ndarray,
+        endings: Mapping[int, Any] | None = None,
+    ) -> Rewards:
+        """Learns after the pay, when it is time: nobody is paid by a model that has seen what it is paid for.
+
+        `endings` are the observations that ended episodes, by environment, of worlds that reset within a step.
+        """
         task = np.asarray(task, np.float32)
         if not np.isfinite(task).all():
             n = int((~np.isfinite(task)).argmax())
             raise NdigoError(f"environment {n} returned the reward {task[n]}, expected a finite number")
-        intrinsic, nats = self.curiosity.pay(actions, self.see(observations), is_first, finals)
+        seen = self.see(observations)
+        finals = None if endings is None else self._finals(seen, endings)
+        intrinsic, nats = self.curiosity.pay(actions, seen, is_first, finals)
         if self.curiosity.num_pending >= self.learn_every:
             self.curiosity.learn()
         by_channel = dict(zip(self.curiosity.channels, nats.T, strict=True))
         return Rewards(self.task_weight * task + self.weight * intrinsic, task, intrinsic, by_channel)
 
-    def finals(self, observations: Any, endings: Mapping[int, Any]) -> Any:
+    def _finals(self, seen: Any, endings: Mapping[int, Any]) -> Any:
         """The frames, with those that ended an episode in place of the new first ones of these environments."""
-        seen = jax.tree.map(np.array, self.see(observations))
+        finals = jax.tree.map(np.array, seen)
         for n, ending in endings.items():
             one = self.see(jax.tree.map(lambda x: np.asarray(x)[None], ending))
-            for frames, frame in zip(jax.tree.leaves(seen), jax.tree.leaves(one), strict=True):
+            for frames, frame in zip(jax.tree.leaves(finals), jax.tree.leaves(one), strict=True):
                 frames[n] = frame[0]
-        return seen
+        return finals
 
 
 def num_discrete(space: Any) -> int:

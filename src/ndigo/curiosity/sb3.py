@@ -53,8 +53,7 @@ class Curious(VecEnvWrapper):
             if "terminal_observation" not in infos[n]:
                 raise NdigoError(f'environment {n} ended an episode and its info has no "terminal_observation"')
         endings = {int(n): infos[n]["terminal_observation"] for n in np.flatnonzero(ends)}
-        finals = self._paymaster.finals(observations, endings)
-        rewards = self._paymaster.pay(self._actions, observations, task, np.asarray(ends, bool), finals)
+        rewards = self._paymaster.pay(self._actions, observations, task, np.asarray(ends, bool), endings)
         for n, info in enumerate(infos):
             info["reward_task"], info["reward_intrinsic"] = float(rewards.task[n]), float(rewards.intrinsic[n])
             info["nats"] = {name: float(nats[n]) for name, nats in rewards.nats.items()}
