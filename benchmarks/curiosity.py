@@ -78,12 +78,12 @@ def pay_calls(num_envs: int, reward: str, num_steps: int = 64) -> dict[str, Call
 
     def make(frame: Frame) -> Callable[[], Any]:
         o, step = some_frames(frame, num_steps, num_envs), itertools.count()
-        bonus = ndigo.Curiosity(reward, frame, 5, num_envs)
-        bonus.reset(o[0])
+        curiosity = ndigo.Curiosity(reward, frame, 5, num_envs)
+        curiosity.reset(o[0])
 
         def call() -> None:
-            bonus.pay(np.zeros(num_envs, int), o[next(step) % num_steps])
-            bonus._pending = Pending()
+            curiosity.pay(np.zeros(num_envs, int), o[next(step) % num_steps])
+            curiosity._pending = Pending()
 
         return call
 

@@ -17,12 +17,12 @@ import ndigo
 def train(world="MiniGrid-MultiRoom-N2-S4-v0", reward="ndigo-4", weight=0.01, steps=500_000, N=16, T=128, config=None):
     same_step = {"autoreset_mode": AutoresetMode.SAME_STEP}  # beside a new first frame, `final_obs` is the last one
     envs = gymnasium.make_vec(world, N, "sync", vector_kwargs=same_step, wrappers=[ImgObsWrapper])
-    bonus = ndigo.Curiosity(reward, FRAME, int(envs.single_action_space.n), N, config=config)
-    network = torch.nn.Sequential(torch.nn.Linear(147, 64), torch.nn.Tanh(), torch.nn.Linear(64, bonus.num_actions + 1))
-    adam = torch.optim.Adam(network.parameters(), 1e-3)
+    curiosity = ndigo.Curiosity(reward, FRAME, int(envs.single_action_space.n), N, config=config)
+    net = torch.nn.Sequential(torch.nn.Linear(147, 64), torch.nn.Tanh(), torch.nn.Linear(64, curiosity.num_actions + 1))
+    adam = torch.optim.Adam(net.parameters(), 1e-3)
 
     def act(frames):  # -> policy, value
-        out = network(torch.as_tensor(frames, dtype=torch.float32).reshape(-1, 147) / 10)
+        out = net(torch.as_tensor(frames, dtype=torch.float32).reshape(-1, 147) / 10)
         return torch.distributions.Categorical(logits=out[:, :-1]), out[:, -1]
 
     (next_obs, _), next_done = envs.reset(seed=0), np.zeros(N, bool)
@@ -35,8 +35,8 @@ def train(world="MiniGrid-MultiRoom-N2-S4-v0", reward="ndigo-4", weight=0.01, st
             next_done = is_terminal[t] | truncated
             finals[t] = [infos["final_obs"][n] if is_end else next_obs[n] for n, is_end in enumerate(next_done)]
         then = {"next_observations": next_obs, "next_is_first": next_done}
-        nats = bonus.pay_rollout(actions, obs, is_first=dones, finals=finals, **then)
-        bonus.learn()  # after the pay: nobody is paid by a model that has seen what it is paid for
+        nats = curiosity.pay_rollout(actions, obs, is_first=dones, finals=finals, **then)
+        curiosity.learn()  # after the pay: nobody is paid by a model that has seen what it is paid for
         rewards, ends = torch.tensor(task + weight * nats), torch.tensor(np.vstack([dones[1:], next_done[None]]))
         with torch.no_grad():
             (policy, v), taken = act(obs), torch.tensor(actions).flatten()

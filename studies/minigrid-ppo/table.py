@@ -20,7 +20,7 @@ Run = dict[str, np.ndarray]  # columns of one cell
 
 
 def read(data: Path) -> dict[tuple[str, str], list[Run]]:
-    """By bonus and tile, the runs of all seeds in their order; `total` is the steps that a run is to have."""
+    """By reward and tile, the runs of all seeds in their order; `total` is the steps that a run is to have."""
     found: dict[tuple[str, str], list[Run]] = defaultdict(list)
     paths = [path for ending in ("jsonl.gz", "jsonl", "part") for path in data.glob(f"*.{ending}")]
     for path in sorted(paths, key=lambda path: path.name.partition(".")[0]):
@@ -29,7 +29,7 @@ def read(data: Path) -> dict[tuple[str, str], list[Run]]:
         head, *lines = map(json.loads, whole or ["{}"])
         if lines:
             columns = {name: np.array([line[name] for line in lines]) for name in lines[0]}
-            found[head["bonus"], head["tile"]].append(columns | {"total": np.array(head["total"])})
+            found[head["reward"], head["tile"]].append(columns | {"total": np.array(head["total"])})
     return found
 
 
@@ -47,14 +47,14 @@ def so_far(run: Run) -> str:
 
 def table(runs: dict[tuple[str, str], list[Run]]) -> str:
     lines = [
-        "| bonus | tile | solved at the end, % by seed | key picked up, % by seed | pay per step at the end, nats |",
+        "| reward | tile | solved at the end, % by seed | key picked up, % by seed | pay per step at the end, nats |",
         "|---|---|--:|--:|--:|",
     ]
-    for (bonus, tile), seeds in runs.items():
+    for (reward, tile), seeds in runs.items():
         solved = ", ".join(f"{100 * at_end(run, 'solved'):.1f}{so_far(run)}" for run in seeds)
         keys = ", ".join(f"{100 * at_end(run, 'key'):.1f}" for run in seeds)
         nats = np.mean([run["nats"][run["steps"] > 0.9 * run["steps"][-1]].mean() for run in seeds])
-        lines.append(f"| {bonus} | {tile} | {solved} | {keys} | {nats:.3f} |")
+        lines.append(f"| {reward} | {tile} | {solved} | {keys} | {nats:.3f} |")
     return "\n".join(lines)
 
 
@@ -75,12 +75,12 @@ def draw(runs: dict[tuple[str, str], list[Run]], path: Path) -> None:
     tiles, rows = sorted({tile for _, tile in runs}, reverse=True), {"solved": "solved", "key": "key picked up"}
     size = (5 * len(tiles), 2.8 * len(rows))
     figure, axes = plt.subplots(len(rows), len(tiles), sharex=True, sharey="row", squeeze=False, figsize=size)
-    strokes = {bonus: stroke_of("random" if bonus == "nothing" else bonus) for bonus, _ in runs}
+    strokes = {reward: stroke_of("random" if reward == "nothing" else reward) for reward, _ in runs}
     for row, (what, title) in enumerate(rows.items()):
-        for (bonus, tile), seeds in runs.items():
+        for (reward, tile), seeds in runs.items():
             for seed, run in enumerate(seeds):
-                label, axis = bonus if seed == 0 else None, axes[row, tiles.index(tile)]
-                stroke = {"color": strokes[bonus].colour, "linestyle": strokes[bonus].dash}
+                label, axis = reward if seed == 0 else None, axes[row, tiles.index(tile)]
+                stroke = {"color": strokes[reward].colour, "linestyle": strokes[reward].dash}
                 axis.plot(run["steps"] / 1e6, lately(run, what), **stroke, lw=1, label=label)
         axes[row, 0].set_ylabel(f"share of episodes: {title}")
         for axis in axes[row]:

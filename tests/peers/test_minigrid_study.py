@@ -88,10 +88,10 @@ def test_a_key_that_is_carried_stands_in_the_agents_cell(walks):
 
 
 def test_a_cell_is_written_whole_and_not_run_again(study, tmp_path, capsys):
-    where = ["--bonus", "nothing", "--tile", "noisy", "--seeds", "0", "--world", WORLD, "--out", str(tmp_path)]
+    where = ["--reward", "nothing", "--tile", "noisy", "--seeds", "0", "--world", WORLD, "--out", str(tmp_path)]
     study.main([*where, "--envs", "8", "--steps", "2048"])
     head, *lines = map(json.loads, (tmp_path / "nothing-noisy-0.jsonl").read_text().splitlines())
-    assert {"world": WORLD, "bonus": "nothing", "tile": "noisy", "seed": 0, "total": 2048}.items() <= head.items()
+    assert {"world": WORLD, "reward": "nothing", "tile": "noisy", "seed": 0, "total": 2048}.items() <= head.items()
     assert [line["steps"] for line in lines] == [1024, 2048]
     assert all(line["nats"] == 0 and line["solved"] <= line["key"] <= line["episodes"] for line in lines)
     study.main([*where, "--envs", "8", "--steps", "2048"])

@@ -27,12 +27,12 @@ def ppo() -> Any:
     return module
 
 
-def write(folder: Path, bonus: str, seed: int, solved: list[int]) -> None:
+def write(folder: Path, reward: str, seed: int, solved: list[int]) -> None:
     """Ten rollouts of 100 steps, of 4 episodes each, all with a key; the pay is the number of the rollout."""
-    head = {"world": "a world", "bonus": bonus, "tile": "plain", "seed": seed, "total": 1000}
+    head = {"world": "a world", "reward": reward, "tile": "plain", "seed": seed, "total": 1000}
     lines = [{"steps": 100 * (t + 1), "episodes": 4, "solved": n, "key": 4, "nats": t} for t, n in enumerate(solved)]
     text = "".join(json.dumps(line) + "\n" for line in (head, *lines))
-    (folder / f"{bonus}-plain-{seed}.jsonl").write_text(text)
+    (folder / f"{reward}-plain-{seed}.jsonl").write_text(text)
 
 
 def test_a_run_counts_by_its_last_tenth_and_seed_by_seed(tmp_path):
@@ -54,7 +54,7 @@ def test_a_cell_that_is_not_done_says_how_far_it_is_and_half_a_line_is_left_out(
     write(tmp_path, "pe", 1, [4] * 4)
     part = (tmp_path / "pe-plain-1.jsonl").rename(tmp_path / "pe-plain-1.part")
     part.write_text(part.read_text() + '{"steps": 500, "epis')
-    (tmp_path / "pe-plain-2.part").write_text('{"world": "a world", "bonus": "pe", "tile": "plain", "total": 1000}\n')
+    (tmp_path / "pe-plain-2.part").write_text('{"world": "a world", "reward": "pe", "tile": "plain", "total": 1000}\n')
     rows = TABLE["table"](TABLE["read"](tmp_path)).splitlines()
     assert rows[2:] == ["| pe | plain | 50.0, 100.0 (after 40% of the steps) | 100.0, 100.0 | 6.000 |"]
 

@@ -1,10 +1,10 @@
 """Curiosity as an object that keeps its own state and speaks NumPy: for a hand-written loop in PyTorch, say.
 
-    bonus = ndigo.Curiosity("ndigo-4", frame, num_actions, num_envs)
-    r, nats = bonus.pay(actions, observations, is_first)                    # one step, [N] and [N, C]
-    r = bonus.pay_rollout(                                                  # a rollout as CleanRL keeps it, [T, N]
+    curiosity = ndigo.Curiosity("ndigo-4", frame, num_actions, num_envs)
+    r, nats = curiosity.pay(actions, observations, is_first)                # one step, [N] and [N, C]
+    r = curiosity.pay_rollout(                                              # a rollout as CleanRL keeps it, [T, N]
         actions, observations, next_observations=next_obs, is_first=dones, next_is_first=next_done)
-    numbers = bonus.learn()                                                 # from all that was paid since the last time
+    numbers = curiosity.learn()                                             # from all that was paid since the last time
 
 Everything is checked before anything changes: after an error the object is as it was.
 """
