@@ -163,7 +163,7 @@ class Curiosity:
         if self.num_pending == 0:
             return None
         next_key, key = jax.random.split(self._key)
-        *before, last = _rollouts(self._pending.rollouts, self.num_pending, self._num_held)
+        *before, last = _rollouts(self._pending.rollouts, self.num_pending, self.state.streams.num_held)
         self._store(before)
         self.state, numbers = self._programs.learn(key, self.state, last, None)
         self._key, self._pending = next_key, Pending()
@@ -215,14 +215,10 @@ class Curiosity:
         self._pending.add(rollouts)
         self.clock += sum(len(a_t) for a_t, *_ in rollouts)
         self._seen = jax.tree.map(lambda x: x[-1], rollouts[-1][1])
-        if self._pending.num_frames > 2 * self._num_held:  # twice: so only one step in many waits for it
-            old, self._pending = self._pending.split(self._num_held)
-            self._store(_rollouts(old, self._num_held, self._num_held))
-
-    @property
-    def _num_held(self) -> int:
-        """Frames of each stream that the replay holds."""
-        return self.state.streams.is_first.shape[1]
+        num_held = self.state.streams.num_held
+        if self._pending.num_frames > 2 * num_held:  # twice: so only one step in many waits for it
+            old, self._pending = self._pending.split(num_held)
+            self._store(_rollouts(old, num_held, num_held))
 
     def _store(self, rollouts: list[Steps]) -> None:
         """Into the replay, without an update: so the key is not read."""

@@ -68,7 +68,7 @@ class Paymaster:
         self.curiosity = Curiosity(
             reward, frame, num_actions, num_envs, config=config, seed=seed, scale=scale, gamma=gamma
         )
-        room = self.curiosity.state.streams.is_first.shape[1] // 2  # a step that ends an episode has two frames
+        room = self.curiosity.state.streams.num_held // 2  # a step that ends an episode has two frames
         if learn_every > room:
             raise NdigoError(
                 f"learn_every is {learn_every}, expected at most {room}: replay_steps {config.replay_steps} is room "

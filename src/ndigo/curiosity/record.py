@@ -223,7 +223,7 @@ def make_learn(
         num_updates: int | None = None,
     ) -> tuple[State, Numbers]:
         checked(state.params)
-        N, L = state.streams.is_first.shape
+        N, L = len(state.streams.is_first), state.streams.num_held
         steps = _step(frame, (*jnp.shape(a_t)[:1], N), a_t, o_tp1, is_first, o_last)
         if (1 if o_last is None else 2) * len(a_t) > L:
             raise NdigoError(

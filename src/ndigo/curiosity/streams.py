@@ -32,6 +32,20 @@ class Streams(eqx.Module):
     last_belief: Float[Array, "N D"]  # after the last frame
     last_step: Int[Array, " N"]  # that frame's step in its episode
 
+    @property
+    def num_held(self) -> int:
+        """L, the frames of each stream that there is room for."""
+        return self.is_first.shape[1]
+
+    @property
+    def num_windows(self) -> int:
+        return self.belief.shape[1]
+
+    @property
+    def window(self) -> int:
+        """T, the steps of a window."""
+        return self.num_held // self.num_windows
+
 
 def empty(packed: Any, belief_size: int, num_envs: int, num_windows: int, T: int, num_actions: int) -> Streams:
     """Room for `num_windows` windows of each stream; `packed` is a frame as it is stored, for its shape and type."""
@@ -50,7 +64,7 @@ def empty(packed: Any, belief_size: int, num_envs: int, num_windows: int, T: int
 
 def add(streams: Streams, model: WorldModel, steps: Step, pack: Any) -> Streams:
     """T steps of every stream, [T, N]; `pack` is how a frame is stored."""
-    L, W = streams.is_first.shape[1], streams.belief.shape[1]
+    L, W = streams.num_held, streams.num_windows
     is_begun = streams.num_frames > 0
     is_first = steps.is_first.at[0].set(steps.is_first[0] | ~is_begun)
     a_tm1 = jnp.where(steps.is_first, 0, steps.a_t)
@@ -96,16 +110,14 @@ def add(streams: Streams, model: WorldModel, steps: Step, pack: Any) -> Streams:
 
 def windows_of(streams: Streams) -> tuple[Int[Array, " N"], Int[Array, " N"]]:
     """The numbers of each stream's windows that are whole: from the first, up to and without the second."""
-    L, T = streams.is_first.shape[1], streams.is_first.shape[1] // streams.belief.shape[1]
-    oldest = jnp.maximum(streams.num_frames - L, 0)
+    T = streams.window
+    oldest = jnp.maximum(streams.num_frames - streams.num_held, 0)
     return (oldest + T - 1) // T, jnp.maximum(streams.num_frames - 1, 0) // T
 
 
 def sample(key: Array, streams: Streams, num: int, unpack: Any) -> Window:
     """`num` windows, uniformly, [T, B, ...]; every stream must have one."""
-    N, L = streams.is_first.shape
-    W = streams.belief.shape[1]
-    T = L // W
+    (N, L), W, T = streams.is_first.shape, streams.num_windows, streams.window
     key_stream, key_window = jax.random.split(key)
     n = jax.random.randint(key_stream, (num,), 0, N)
     first, end = windows_of(streams)
