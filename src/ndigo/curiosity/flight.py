@@ -73,21 +73,21 @@ class Recalled(eqx.Module):
         return jnp.take_along_axis(of_all, at[None, ..., None], axis=0)[0]
 
 
-def aviator(predictor: Predictor, K: int) -> Stepped | Recalled:
-    """Who launches, advances and reads."""
+def in_flight(predictor: Predictor, K: int) -> Stepped | Recalled:
+    """The predictor step by step: its predictions are launched, advanced and read."""
     return Stepped(predictor) if isinstance(predictor, Unrolled) else Recalled(predictor, K)
 
 
 def begin(predictor: Predictor, K: int, b_t: Float[Array, "N D"]) -> Any:
     """K predictions of each stream, [K, N, ...]; those older than the stream itself mean nothing."""
-    launched = aviator(predictor, K).launch(b_t)
+    launched = in_flight(predictor, K).launch(b_t)
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (K, *x.shape)), launched)
 
 
 def advance(predictor: Predictor, flying: Any, a_t: Int[Array, " N"]) -> Any:
     """One more action for all K; number k-1 is then k steps ahead of its belief."""
     K = len(jax.tree.leaves(flying)[0])
-    return aviator(predictor, K).advance(flying, jnp.broadcast_to(a_t, (K, *a_t.shape)))
+    return in_flight(predictor, K).advance(flying, jnp.broadcast_to(a_t, (K, *a_t.shape)))
 
 
 def logits(predictor: Predictor, flown: Any, ks: Int[Array, "R N"]) -> Float[Array, "R N O"]:
@@ -97,13 +97,13 @@ def logits(predictor: Predictor, flown: Any, ks: Int[Array, "R N"]) -> Float[Arr
     def pick(x: Array) -> Array:
         return jnp.take_along_axis(x, ks.reshape(*ks.shape, *(1,) * (x.ndim - 2)) - 1, axis=0)
 
-    return aviator(predictor, K).logits(jax.tree.map(pick, flown))
+    return in_flight(predictor, K).logits(jax.tree.map(pick, flown))
 
 
 def launch(predictor: Predictor, flown: Any, b_t: Float[Array, "N D"]) -> Any:
     """The newest belief joins, and the oldest prediction has landed."""
     K = len(jax.tree.leaves(flown)[0])
-    new = aviator(predictor, K).launch(b_t)
+    new = in_flight(predictor, K).launch(b_t)
     return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest[:-1]]), new, flown)
 
 
@@ -116,17 +116,17 @@ def fly(
     Number m reads its first action in step max(m - K + 1, 0).
     """
     K, T = len(jax.tree.leaves(flying)[0]), len(a_t)
-    by = aviator(predictor, K)
-    begun = jax.tree.map(lambda old, new: jnp.concatenate([old[::-1], new]), flying, by.launch(b_t))
+    stepwise = in_flight(predictor, K)
+    begun = jax.tree.map(lambda old, new: jnp.concatenate([old[::-1], new]), flying, stepwise.launch(b_t))
     step = jnp.maximum(jnp.arange(K + T) - K + 1, 0) + jnp.arange(K)[:, None]
-    flown = by.advance_all(begun, a_t[jnp.minimum(step, T - 1)])  # [K, K+T, N, ...]
+    flown = stepwise.advance_all(begun, a_t[jnp.minimum(step, T - 1)])  # [K, K+T, N, ...]
 
     def at(t: Any, k: Any, *n: Any) -> Any:
         """What has flown k steps ahead after step t; where it flew before, this rollout's are t+1 of these."""
         return jax.tree.map(lambda x: x[(jnp.minimum(k, t + 1) - 1, t + K - k, *n)], flown)
 
     def logits(ks: Int[Array, "R T N"]) -> Float[Array, "R T N O"]:
-        return by.logits(at(jnp.arange(T)[:, None], ks, jnp.arange(ks.shape[-1])))
+        return stepwise.logits(at(jnp.arange(T)[:, None], ks, jnp.arange(ks.shape[-1])))
 
     newest = jax.tree.map(lambda x: x[-1:], begun)
     return logits, jax.tree.map(lambda x, y: jnp.concatenate([x, y]), newest, at(T - 1, jnp.arange(1, K)))
