@@ -115,8 +115,8 @@ def from_run(folder: RunFolder, config: Config, world: World, reward: IntrinsicR
     """All seeds of a run, from its newest good checkpoint."""
     settings = folder.settings()
     refuse_other_names(settings, world, folder.path)
-    mark = checkpoint.fingerprint(settings["config"])
-    step, arrays = checkpoint.load_newest(folder.checkpoints, mark, lambda text: print(text, file=sys.stderr))
+    fingerprint = checkpoint.fingerprint(settings["config"])
+    step, arrays = checkpoint.load_newest(folder.checkpoints, fingerprint, lambda text: print(text, file=sys.stderr))
     params = checkpoint.learned(arrays)
     refuse_non_finite(params, f"the checkpoint of step {step} in {folder.path}")
     init = make_learner(config, world, reward).init
