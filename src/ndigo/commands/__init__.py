@@ -2,7 +2,8 @@
 
 `ndigo.commands.NAME` has a frozen dataclass `Arguments`, whose documented fields are the command's
 options, and a function `run(args)`, which returns an exit code or None for 0. A command whose defaults
-depend on its words also has `defaults(words)`. A new command is one such file and one line here.
+depend on its words also has `defaults(words)`; `GROUPS` are its options in groups, of which --help shows
+the first. A new command is one such file and one line here.
 """
 
 COMMANDS = {

@@ -1,1 +1,1 @@
-"""The worlds in other libraries' clothes: Gymnasium and gymnax. Importing this costs nothing."""
+"""Our worlds for Gymnasium and gymnax; other people's as ours (`suites`); any by its name (`finding`)."""
