@@ -1,6 +1,6 @@
 """A world of your own: one cell in view, three doors. Behind one, drawn each episode, a light is on.
 
-ndigo train custom_world:world --window 12 --minutes 1       # from this folder; an episode has 12 steps
+ndigo train custom_world:world --minutes 1       # from this folder
 """
 
 import equinox as eqx
