@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -19,18 +18,13 @@ def drawn_frames(world: World, key: Array, a_t: np.ndarray) -> UInt8[np.ndarray,
     """The pictures of the episode of that key in which these actions were taken: it is played once more."""
     key_reset, key_world, _ = jax.random.split(key, 3)
     keys = jax.random.split(key_world, world.num_steps)
-    step = _stepper(world)
+    step = jax.jit(world.step)
     state, pictures = world.reset(key_reset), []
     pictures.append(drawn(world, state))
     for key_t, a in zip(keys, a_t, strict=False):
         state = step(key_t, state, a)
         pictures.append(drawn(world, state))
     return np.stack(pictures)
-
-
-@lru_cache(maxsize=8)
-def _stepper(world: World) -> Any:
-    return jax.jit(partial(world.step))
 
 
 def drawn(world: World, state: Any) -> UInt8[np.ndarray, "H W 3"]:
