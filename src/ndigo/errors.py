@@ -60,16 +60,14 @@ def unknown_name(what: str, name: object, known: Iterable[str], lists: str = "")
     Of more than a screen's worth, or where a command `lists` them, only the nearest are named.
     """
     names = sorted(known)
+    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.4)
     if lists:
-        near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
         hint = f"nearest: {near[0]}; " if near else ""
         return NdigoError(f"unknown {what} {str(name)!r}; {hint}{lists} lists all {len(names)}")
     if len(names) > SCREENFUL:
-        near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.4)
         some = f"nearest: {', '.join(near)}" if near else f"such as {', '.join(names[:3])}"
         return NdigoError(f"unknown {what} {str(name)!r}; {some} ({len(names)} are known)")
-    nearest = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
-    hint = f" (nearest: {nearest[0]})" if nearest else ""
+    hint = f" (nearest: {near[0]})" if near else ""
     return NdigoError(f"unknown {what} {str(name)!r}; known: {', '.join(names)}{hint}")
 
 
