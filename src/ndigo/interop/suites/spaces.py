@@ -43,7 +43,7 @@ def minigrid_tiles(num_colours: int, num_states: int = 3) -> list[tuple[int, int
     return plain + coloured + doors + [(10, 0, direction) for direction in range(4)]  # itself, in a view of all
 
 
-def frame_of(name: str, space: Any, show: Callable[[], Any] | None = None) -> tuple[Frame, Read]:
+def frame_of(name: str, space: Any, show: Callable[[], Any]) -> tuple[Frame, Read]:
     """The frame, and how an observation is read into it; an error for a space that fits none.
 
     Numbers from 0 to 1 are bits or shades of a picture, and a space of fractions does not tell which: `show` gives an
@@ -95,14 +95,16 @@ def read_bits(o: Any) -> Any:
     return (o != 0).astype(np.uint8) + ((o != 0) & (o != 1)).astype(np.uint8)
 
 
-def _require_bits(name: str, space: Any, show: Callable[[], Any] | None) -> None:
+def _require_bits(name: str, space: Any, show: Callable[[], Any]) -> None:
     """An error where numbers from 0 to 1 may lie between."""
     if np.dtype(getattr(space, "dtype", float)).kind in "biu":
         return
-    seen = None if show is None else np.asarray(show())
-    if seen is None or (read_bits(seen) > 1).any():
-        what = "may lie between" if seen is None else f"show {seen[read_bits(seen) > 1][0]:.3g}, which lies between"
-        raise NdigoError(f"world {name}: its observations ({_shown(space)}) {what} the bits 0 and 1: {OWN_FRAME}")
+    seen = np.asarray(show())
+    if (between := seen[read_bits(seen) > 1]).size:
+        raise NdigoError(
+            f"world {name}: its observations ({_shown(space)}) show {between[0]:.3g}, "
+            f"which lies between the bits 0 and 1: {OWN_FRAME}"
+        )
 
 
 def _shown(space: Any) -> str:
