@@ -17,8 +17,7 @@ import tyro
 from ndigo.api import create_run, load_trained, resume
 from ndigo.commands.evaluate import basis, measure
 from ndigo.config import check_minutes, preset
-from ndigo.evaluation.random_walk import random_walk
-from ndigo.evaluation.visits import visits
+from ndigo.evaluation.random_walk import visits_of_walks
 from ndigo.paper.comparisons import prior
 from ndigo.paper.conclusion import conclusion, mean_over, seen_in_words
 from ndigo.paper.experiments import Experiment, find_experiment
@@ -135,8 +134,8 @@ def _walked(walker: Line, names: Sequence[str]) -> str:
 def walker_line(args: Arguments) -> Line:
     """A uniform random walker's line; it learns nothing, so it has no discovery loss."""
     world = find_experiment(args.experiment).world
-    keys = jax.random.split(jax.random.key(args.seed), args.episodes)
-    seen = jax.device_get(jax.jit(jax.vmap(lambda key: visits(random_walk(world, key).is_visible)))(keys))
-    measured = {"visits": seen.count, "first_visit": seen.first, "frequency": seen.is_seen.astype(np.float32)}
+    seen = visits_of_walks(world, jax.random.key(args.seed), args.episodes)
+    found = {"visits": seen.count, "first_visit": seen.first, "frequency": seen.is_seen}
+    measured = {metric: np.asarray(x, np.float32) for metric, x in found.items()}
     names = {"in_view": list(world.objects), "objects": []}
     return line_of("random walker", {"world": names, "reward": "random"}, measured)

@@ -14,8 +14,8 @@ import tyro
 from rich import box
 from rich.table import Table
 
-from ndigo.evaluation.random_walk import Walk, random_walk
-from ndigo.evaluation.visits import Visits, visits
+from ndigo.evaluation.random_walk import Walk, random_walk, visits_of_walks
+from ndigo.evaluation.visits import Visits
 from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_experiment
 from ndigo.report.tables import HEADINGS
 from ndigo.terminal.console import fitted, plain_console
@@ -66,10 +66,8 @@ def run(args: Arguments) -> None:
 
 
 def count_visits(experiment: Experiment, key: jax.Array, num_episodes: int) -> Visits:
-    """The statistics of `num_episodes` walks, each field with a leading episode axis."""
-    keys = jax.random.split(key, num_episodes)
     with working(f"{experiment.name}: {num_episodes} walks (compiling first)"):
-        return jax.device_get(jax.jit(jax.vmap(lambda k: visits(random_walk(experiment.world, k).is_visible)))(keys))
+        return visits_of_walks(experiment.world, key, num_episodes)
 
 
 def show(experiment: Experiment, key: jax.Array, seconds: float, colour: bool) -> None:

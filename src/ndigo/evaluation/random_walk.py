@@ -7,7 +7,7 @@ import jax
 from jaxtyping import Array, Bool
 
 from ndigo.agent import random_walker
-from ndigo.evaluation.visits import in_view
+from ndigo.evaluation.visits import Visits, in_view, visits
 from ndigo.types import Truth
 from ndigo.worlds import World
 from ndigo.worlds.rollout import rollout
@@ -24,3 +24,9 @@ def random_walk(world: World, key: Array) -> Walk:
     """One episode of actions drawn uniformly, independently each step."""
     episode = jax.tree.map(lambda x_t: x_t[: world.num_steps], rollout(world, random_walker(world), key))
     return Walk(truth=episode.truth_t, is_visible=in_view(world.frame, episode.o_t))
+
+
+def visits_of_walks(world: World, key: Array, num: int) -> Visits:
+    """The statistics of `num` walks, on the host; each field with a leading episode axis."""
+    count = jax.jit(jax.vmap(lambda key: visits(random_walk(world, key).is_visible)))
+    return jax.device_get(count(jax.random.split(key, num)))
