@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import signal
 import sys
 import time
@@ -28,7 +27,7 @@ from ndigo.gate import check_records
 from ndigo.interop.finding import find_world
 from ndigo.naming import SETTLED, as_reward, as_world, default_path, default_preset, settled
 from ndigo.report.numbers import how_many
-from ndigo.rewards import IntrinsicReward, make_reward
+from ndigo.rewards import make_reward
 from ndigo.scale.settings_file import is_run, read_settings
 from ndigo.scale.vary import varied
 from ndigo.storage.run_folder import RunFolder, runs_in
@@ -36,10 +35,9 @@ from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Trust
 from ndigo.terminal.words import value_in
 from ndigo.terminal.working import working
-from ndigo.training.cost import num_bytes
+from ndigo.training.cost import sizes_of
 from ndigo.training.divergence import DivergedError
 from ndigo.training.run import go_on_with
-from ndigo.training.trainer import make_trainer
 from ndigo.worlds import World
 
 
@@ -239,7 +237,8 @@ def _show_plan(config: Config, args: Arguments) -> None:
     with working("counting"):
         records = as_world(config.world), as_reward(config.reward)
         config, told = settled(config, *records, given=args.given)
-        sizes = _sizes(config, *records)
+        check_records(config, *records)
+        sizes = sizes_of(config, *records)
     if args.json:
         print(json.dumps({"settings": dataclasses.asdict(config), "notes": told, "sizes": sizes}, indent=1))
         return
@@ -320,25 +319,6 @@ def _refuse_changes(args: Arguments) -> None:
         raise NdigoError(f"--resume continues a run as it is: {given} cannot be given with it")
 
 
-def _sizes(config: Config, world: World, reward: IntrinsicReward) -> dict[str, int]:
-    """What the settings come to: parameters and world steps per seed, bytes, learner steps."""
-    check_records(config, world, reward)
-    trainer = make_trainer(config, world, reward)
-    state = jax.eval_shape(trainer.init, jax.random.key(0))
-    params = state.learner.params
-    parameters = {
-        f"parameters of {name}, per seed": _count(getattr(params, name)) // config.seeds
-        for name in ("model", "agent", "reward", "probe")
-    }
-    rounds = config.rounds_per_chunk * -(-config.learner_steps // config.updates_per_chunk)
-    return parameters | {
-        "replay": num_bytes(state.rows),
-        "checkpoint": num_bytes(state),
-        "world steps, per seed": rounds * trainer.steps_per_round,
-        "learner steps between checkpoints": config.updates_per_chunk,
-    }
-
-
 def _table(config: Config, frame: Frame, sizes: dict[str, int]) -> Table:
     """Every setting, then what they come to."""
     table = Table("setting", "value", box=box.SIMPLE_HEAD, pad_edge=False)
@@ -359,7 +339,3 @@ def _frame_in_words(frame: Frame) -> str:
     bins, listed = getattr(frame, "bins", None), getattr(frame, "listed", None)
     more = f", {bins} bins" if bins else f", {len(listed)} listed" if listed else ""
     return f"{type(frame).__name__.lower()} {list(frame.spec.shape)}{more}"
-
-
-def _count(tree: Any) -> int:
-    return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(tree))

@@ -27,8 +27,29 @@ def disk_bytes(config: Config, world: World, reward: IntrinsicReward) -> int:
     return (NUM_NEWEST + 1) * num_bytes(state)
 
 
+def sizes_of(config: Config, world: World, reward: IntrinsicReward) -> dict[str, int]:
+    """What the settings come to: parameters and world steps per seed, bytes, learner steps."""
+    trainer = make_trainer(config, world, reward)
+    state = jax.eval_shape(trainer.init, jax.random.key(0))
+    parameters = {
+        f"parameters of {name}, per seed": num_entries(getattr(state.learner.params, name)) // config.seeds
+        for name in ("model", "agent", "reward", "probe")
+    }
+    rounds = config.rounds_per_chunk * -(-config.learner_steps // config.updates_per_chunk)
+    return parameters | {
+        "replay": num_bytes(state.rows),
+        "checkpoint": num_bytes(state),
+        "world steps, per seed": rounds * trainer.steps_per_round,
+        "learner steps between checkpoints": config.updates_per_chunk,
+    }
+
+
 def num_bytes(tree: Any) -> int:
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+
+def num_entries(tree: Any) -> int:
+    return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(tree))
 
 
 def refuse_too_large(state: Any) -> None:
