@@ -11,10 +11,11 @@ import statistics
 import time
 
 import jax
-import jax.numpy as jnp
 
+from ndigo.agent import random_walker
 from ndigo.oracle import make_filter
 from ndigo.paper.experiments import find_experiment
+from ndigo.worlds.rollout import rollout
 
 
 def main() -> None:
@@ -24,20 +25,9 @@ def main() -> None:
     args = parser.parse_args()
     world = find_experiment(args.experiment).world
     T = world.num_steps
-
-    def episode(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        key_reset, key_act, key_step = jax.random.split(key, 3)
-        a_t = jax.random.randint(key_act, (T,), 0, world.num_actions)
-        s_0 = world.reset(key_reset)
-
-        def body(s_t, x):
-            s_tp1 = world.step(x[0], s_t, x[1])
-            return s_tp1, world.observe(s_tp1)
-
-        later = jax.lax.scan(body, s_0, (jax.random.split(key_step, T), a_t))[1]
-        return a_t, jnp.concatenate([world.observe(s_0)[None], later])
-
-    a_t, o_t = jax.jit(jax.vmap(episode))(jax.random.split(jax.random.key(0), args.episodes))
+    walk = jax.jit(jax.vmap(lambda key: rollout(world, random_walker(world), key)))
+    walks = walk(jax.random.split(jax.random.key(0), args.episodes))
+    a_t, o_t = walks.a_t, walks.o_t
     run = jax.jit(jax.vmap(make_filter(world).run))
     started = time.perf_counter()
     jax.block_until_ready(run(a_t, o_t))
