@@ -73,7 +73,6 @@ def make_world(name: str, is_noisy: Bool[Array, ""] | bool) -> World:
     return world_of_steps(
         name,
         frame=frame(),
-        read=lambda o: o,
         num_actions=len(ACTIONS),
         num_steps=MAX_STEPS,
         reset=reset,

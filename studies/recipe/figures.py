@@ -48,16 +48,13 @@ def overview(runs: dict[str, MeasuredRow]) -> Figure:
                 axis.plot([paper], [y], "D", color=INK, markerfacecolor="white", markersize=5, label=label)
             label = "ours, one dot per seed" if y == 0 else None
             axis.plot(first, np.full(len(first), y), "o", color=style.colour, markersize=5, alpha=0.75, label=label)
-        axis.set_yticks(range(len(rows)), [f"{EXPERIMENTS[n].number}. {n_text(n, w, runs)}" for n, w in rows])
+        names = [f"{EXPERIMENTS[name].number}. {what}, {runs[name].row.reward}" for name, what in rows]
+        axis.set_yticks(range(len(rows)), names)
         axis.invert_yaxis()
         axis.set(xlim=(0, HORIZON + 6), xlabel="first visit, in steps; 400 means never")
         plain(axis)
         figure.legend(loc="outside upper center", ncols=4, frameon=False)
     return figure
-
-
-def n_text(name: str, what: str, runs: dict[str, MeasuredRow]) -> str:
-    return f"{what}, {runs[name].row.reward}"
 
 
 def references(experiment: Experiment, what: str) -> tuple[float, float]:

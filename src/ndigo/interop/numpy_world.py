@@ -26,13 +26,12 @@ NOTHING = Outcome(reward=0.0, is_over=False, is_terminated=False)  # of every st
 class Mover:
     """One object: where it is, and the tables of its rooms as lists (see `Places`)."""
 
-    __slots__ = ("cell", "cells", "direction", "move", "name", "neighbour", "rank", "room_of", "start_cells")
+    __slots__ = ("cell", "cells", "direction", "move", "neighbour", "rank", "room_of", "start_cells")
 
     def __init__(self, o: Object, places: Places) -> None:
         if o.kind not in MOVES:
             raise NdigoError(f"object {o.name!r}: kind {o.kind!r} has no plain-Python form; known: {', '.join(MOVES)}")
         sizes = np.asarray(places.sizes).tolist()
-        self.name = o.name
         self.start_cells: list[int] = np.asarray(places.start_cells).tolist()
         self.cells: list[list[int]] = [
             room[:size] for room, size in zip(np.asarray(places.cells).tolist(), sizes, strict=True)

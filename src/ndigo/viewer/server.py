@@ -117,7 +117,7 @@ async def _answer(stage: Stage, text: str) -> str:
             raise BadMessage(TOO_DEEP, "JSON that is nested too deep") from None
         number = message.get("n") if isinstance(message, dict) else None
         reply = await asyncio.to_thread(stage.answer, message)
-    except (NdigoError, ValueError, TypeError) as error:  # what a page may get wrong
+    except (ValueError, TypeError) as error:  # what a page may get wrong; NdigoError is a ValueError
         reply = {"type": "refused", "message": " ".join(str(error).split())}
     return json.dumps(reply | {"n": number})
 
