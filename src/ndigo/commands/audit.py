@@ -30,7 +30,7 @@ from ndigo.report.tables import stacked
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage.run_folder import check_output, make_folder
 from ndigo.terminal.console import fitted, plain_console
-from ndigo.terminal.options import Trust, within
+from ndigo.terminal.options import Switch, Trust, check_seed, within
 from ndigo.terminal.working import working
 from ndigo.training.trained import Trained
 from ndigo.types import Policy
@@ -56,7 +56,7 @@ class Arguments:
     """Same seed, same episodes."""
     out: Path | None = None
     """The figure; without it audit.png in the run's folder, or runs/AGENT-audit.png."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print numbers and verdict as JSON, and nothing else."""
     trust: Trust = ()
     """Run this module of yours where the file names MODULE:NAME of it; may be given again for another."""
@@ -64,7 +64,7 @@ class Arguments:
 
 def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 2, 100_000)
-    within("--seed", args.seed, 0, 2**32 - 1)
+    check_seed(args.seed)
     if args.out is not None:
         if args.path in EXPERIMENTS:
             raise NdigoError(f"--out {args.out}: an experiment has no model to draw; name a run or an agent")

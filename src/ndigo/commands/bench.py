@@ -6,10 +6,9 @@ import dataclasses
 import json
 import platform
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import jax
-import tyro
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -24,7 +23,7 @@ from ndigo.naming import default_preset
 from ndigo.report.numbers import how_many
 from ndigo.rewards import make_reward
 from ndigo.terminal.console import plain_console
-from ndigo.terminal.options import within
+from ndigo.terminal.options import Switch, within
 from ndigo.terminal.working import working
 
 
@@ -46,7 +45,7 @@ class Arguments:
     """Worlds that each seed acts in at once; 0 keeps the preset's."""
     repeats: int = 9
     """Timed calls behind each median."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print settings and figures as JSON, and nothing else."""
 
 

@@ -8,11 +8,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import jax
 import numpy as np
-import tyro
 
 from ndigo.api import create_run, load_trained, resume
 from ndigo.commands.evaluate import basis, measure
@@ -26,7 +25,7 @@ from ndigo.report.curves import draw_curves
 from ndigo.report.tables import Line, line_of
 from ndigo.storage.run_folder import RunFolder
 from ndigo.terminal.console import fitted, plain_console
-from ndigo.terminal.options import within
+from ndigo.terminal.options import Switch, check_seed, within
 from ndigo.terminal.working import working
 
 
@@ -48,13 +47,13 @@ class Arguments:
     """The run's folder; runs/WORLD-reward-TIME without it."""
     seed: int = 0
     """Same seed, same worlds and weights."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print the numbers as JSON, and nothing else."""
 
 
 def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 2, 100_000)
-    within("--seed", args.seed, 0, 2**32 - 1)
+    check_seed(args.seed)
     check_minutes(args.minutes)
     experiment, console = find_experiment(args.experiment), plain_console(quiet=args.json)
     reward = preset(args.preset).reward

@@ -24,7 +24,7 @@ from ndigo.report.episodes import (
 )
 from ndigo.report.tables import HEADINGS, Line, line_of
 from ndigo.terminal.console import fitted, plain_console
-from ndigo.terminal.options import Trust, within
+from ndigo.terminal.options import Switch, Trust, check_seed, within
 from ndigo.terminal.working import working
 from ndigo.training.trained import Trained
 
@@ -41,7 +41,7 @@ class Arguments:
     """Episodes for each seed."""
     seed: int = 0
     """Same seed, same episodes."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print the numbers of every seed, means over its episodes, as JSON, and nothing else."""
     trust: Trust = ()
     """Run this module of yours where the file names MODULE:NAME of it; may be given again for another."""
@@ -49,7 +49,7 @@ class Arguments:
 
 def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 1, 100_000)
-    within("--seed", args.seed, 0, 2**32 - 1)
+    check_seed(args.seed)
     trained = load_trained(args.path, trust=args.trust)
     if args.json:
         print(json.dumps(as_dict(trained, args), indent=1))

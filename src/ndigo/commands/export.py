@@ -14,7 +14,7 @@ from ndigo.report.figures import check_figure
 from ndigo.report.numbers import how_many
 from ndigo.storage.episodes import Recording, load_episodes, save_episodes, some_episodes
 from ndigo.storage.run_folder import check_output
-from ndigo.terminal.options import Trust, within
+from ndigo.terminal.options import Trust, check_seed, within
 from ndigo.terminal.working import working
 from ndigo.watching.movies import film_of, find_ffmpeg, write_gif, write_video
 from ndigo.watching.recording import record_numbered
@@ -109,7 +109,7 @@ def _check(args: Arguments) -> None:
         check_output(path)
     within("--episode", args.episode, 0, 1_000_000)
     within("--episodes", args.episodes, 1, 1000)
-    within("--seed", args.seed, 0, 2**32 - 1)
+    check_seed(args.seed)
     if args.fps is not None:
         within("--fps", args.fps, 0.5, 60)
     if args.video is not None:

@@ -20,7 +20,7 @@ from ndigo.gate import check_world, is_own
 from ndigo.interop.finding import find_world
 from ndigo.report.numbers import how_many
 from ndigo.terminal.keyboard import keys
-from ndigo.terminal.options import Trust, within
+from ndigo.terminal.options import Trust, check_seed, within
 from ndigo.terminal.screen import beside, screen
 from ndigo.watching.belief_text import belief_ansi
 from ndigo.worlds import World
@@ -113,7 +113,7 @@ class Game:
 def run(args: Arguments) -> None:
     within("--view", args.view, 1, 99)
     within("--steps", args.steps, 1, 1_000_000)
-    within("--seed", args.seed, 0, 2**32 - 1)
+    check_seed(args.seed)
     world = find_world(args.name, view=args.view, num_steps=args.steps)
     if is_own(args.name):
         check_world(world)

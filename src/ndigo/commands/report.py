@@ -50,7 +50,7 @@ from ndigo.report.tables import Line, line_of
 from ndigo.storage.episodes import Recording
 from ndigo.storage.run_folder import RunFolder, check_output, make_folder, runs_in, write_whole
 from ndigo.terminal.console import fitted, plain_console
-from ndigo.terminal.options import Trust
+from ndigo.terminal.options import Switch, Trust
 from ndigo.terminal.working import working
 from ndigo.watching.recording import record_numbered
 
@@ -61,9 +61,9 @@ class Arguments:
 
     runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN ...")] = ()
     """Folders of runs, finished or not, or folders that hold them."""
-    paper: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    paper: Switch = False
     """Instead of runs: the paper's tables, learning curves and claims, from the rows that are there."""
-    full: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    full: Switch = False
     """With --paper: print every claim with what decides it, and the paper's numbers of rows that are missing."""
     html: Path | None = None
     """Also all of it as one page that opens from disk, with an episode of each agent to watch."""
@@ -75,7 +75,7 @@ class Arguments:
     """Folder for the pictures; without it the first run's own, or runs/paper."""
     formats: tuple[Literal["png", "pdf", "svg"], ...] = FORMATS
     """Kinds of picture: each at the width of a column or a page of a paper, with fonts inside."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print the numbers as JSON, and nothing else; no picture or page is made."""
     trust: Trust = ()
     """Run this module of yours for the page, where a run names MODULE:NAME of it; may be given again for another."""

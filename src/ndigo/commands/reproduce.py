@@ -32,6 +32,7 @@ from ndigo.scale.sweep import refuse_other_settings
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
 from ndigo.terminal.console import fitted, plain_console
+from ndigo.terminal.options import Switch
 from ndigo.training.cost import time_round
 
 TIMED = "from a short timing here, without compilation and evaluations"
@@ -45,11 +46,11 @@ class Arguments:
     """exp1 to exp5."""
     reward: str | None = None
     """Which agent; without it every row of the experiment that is missing."""
-    all: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    all: Switch = False
     """Every missing row, in the plan's order."""
-    list: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    list: Switch = False
     """Show the plan and what is done, and run nothing."""
-    dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    dry_run: Switch = False
     """Print the cost, and run nothing."""
     minutes: float | None = None
     """Pause at the end of the chunk in which so many pass; the same command goes on from there, bit for bit."""
@@ -63,7 +64,7 @@ class Arguments:
     """Where finished rows lie, and where a missing one is put."""
     runs: Path = Path("runs")
     """Where runs lie: in rows/EXPERIMENT-REWARD, trials in trials/."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """With --list: print it as JSON, and nothing else."""
 
 

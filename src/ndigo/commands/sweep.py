@@ -22,7 +22,7 @@ from ndigo.scale.status import STATES, Seen, look
 from ndigo.scale.sweep import MOVE_AWAY, SweepRow, read_sweep, refuse_other_settings
 from ndigo.scale.takes import check_takes
 from ndigo.terminal.console import plain_console
-from ndigo.terminal.options import Trust, within
+from ndigo.terminal.options import Switch, Trust, within
 from ndigo.training.signals import StopSignals, stop_signals
 
 
@@ -42,9 +42,9 @@ class Arguments:
     """Where the rows' folders lie; without it what the file says, or runs/FILE."""
     trust: Trust = ()
     """Run this module of yours where the file names MODULE:NAME of it; `ray` or `slurm`: all that its table says."""
-    dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    dry_run: Switch = False
     """Check the file, list the rows, and train nothing."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """With status: print the rows as JSON, and nothing else."""
 
 

@@ -32,7 +32,7 @@ from ndigo.scale.settings_file import is_run, read_settings
 from ndigo.scale.vary import varied
 from ndigo.storage.run_folder import RunFolder, runs_in
 from ndigo.terminal.console import fitted, plain_console
-from ndigo.terminal.options import Trust
+from ndigo.terminal.options import Switch, Trust
 from ndigo.terminal.words import value_in
 from ndigo.terminal.working import working
 from ndigo.training.cost import sizes_of
@@ -47,7 +47,7 @@ class Settings(Config):
 
     world: tyro.conf.Suppress[str] = ""
     lambda_: Annotated[float, tyro.conf.arg(name="lambda")] = 0.97
-    plain: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    plain: Switch = False
 
 
 @dataclass(frozen=True)
@@ -69,15 +69,15 @@ class Arguments:
     """Continue this run, with the settings it has."""
     log: str = ""
     """Also log to tensorboard, wandb, or both: tensorboard,wandb."""
-    dry_run: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    dry_run: Switch = False
     """Print the settings and sizes, and train nothing."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """With --dry-run: print them as JSON, and nothing else."""
     mesh: Annotated[str | None, tyro.conf.arg(metavar="seeds=N,data=M")] = None
     """Devices to deal the seeds out to, and parts to split each seed into; without it all that divide the seeds."""
     vary: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=V,V,...")] = ()
     """Train these values of a rate, epsilon, gamma or lambda side by side, a run each; may be given again."""
-    distributed: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    distributed: Switch = False
     """This is one of several processes that train the run; Slurm, Open MPI or Kubernetes says which."""
     coordinator: Annotated[str | None, tyro.conf.arg(metavar="HOST:PORT")] = None
     """The same without a scheduler: where the first process listens, ..."""

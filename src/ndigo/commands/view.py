@@ -27,7 +27,7 @@ from ndigo.storage.agents import load_agent
 from ndigo.storage.episodes import Recording, load_episodes
 from ndigo.storage.run_folder import RunFolder, agents_in
 from ndigo.terminal.console import plain_console
-from ndigo.terminal.options import Trust, within
+from ndigo.terminal.options import Trust, check_seed, within
 from ndigo.training.trained import Trained, from_milestone
 from ndigo.viewer.page import pack
 from ndigo.viewer.stage import LAST_EPISODE, Company, Performer
@@ -65,7 +65,7 @@ def run(args: Arguments) -> None:
     from ndigo.viewer.server import bind, make_app, serve  # the web's packages are an extra
 
     within("--episode", args.episode, 0, LAST_EPISODE)
-    within("--seed", args.seed, 0, 2**32 - 1)
+    check_seed(args.seed)
     within("--port", args.port, 0, 65535)
     if not args.paths:
         args = dataclasses.replace(args, paths=opening_scene())

@@ -19,7 +19,7 @@ from ndigo.evaluation.visits import Visits
 from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_experiment
 from ndigo.report.tables import HEADINGS
 from ndigo.terminal.console import fitted, plain_console
-from ndigo.terminal.options import within
+from ndigo.terminal.options import Switch, check_seed, within
 from ndigo.terminal.screen import screen
 from ndigo.terminal.working import working
 from ndigo.worlds.render import render_ansi
@@ -39,14 +39,14 @@ class Arguments:
     """Length of each animation, in a terminal; elsewhere only its last frame is printed."""
     seed: int = 0
     """Same seed, same walks."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print the means and their standard errors as JSON, and nothing else."""
 
 
 def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 2, 100_000)
     within("--seconds", args.seconds, 0, 3600)
-    within("--seed", args.seed, 0, 2**32 - 1)
+    check_seed(args.seed)
     experiments = [find_experiment(name) for name in args.experiments or EXPERIMENTS]
     if args.json:
         numbers = {experiment.name: _numbers(experiment, args) for experiment in experiments}

@@ -16,7 +16,7 @@ from ndigo.gate import check_world, is_own
 from ndigo.interop.finding import find_world
 from ndigo.paper.experiments import EXPERIMENTS, Experiment
 from ndigo.terminal.console import plain_console
-from ndigo.terminal.options import within
+from ndigo.terminal.options import Switch, check_seed, within
 from ndigo.worlds import Object, World
 from ndigo.worlds.render import AGENT_LABEL, legend, render_ansi
 
@@ -31,13 +31,13 @@ class Arguments:
     """Side of the agent's view, odd."""
     seed: int = 0
     """Where the objects are drawn."""
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    json: Switch = False
     """Print the list as JSON, and nothing else."""
 
 
 def run(args: Arguments) -> None:
     within("--view", args.view, 1, 99)
-    within("--seed", args.seed, 0, 2**32 - 1)
+    check_seed(args.seed)
     console = plain_console()
     if args.json and args.name is not None:
         raise NdigoError(f"--json lists the worlds; leave out {args.name}, or --json")

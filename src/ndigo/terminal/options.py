@@ -14,6 +14,7 @@ from typing import Annotated, TypeVar
 
 import tyro
 
+from ndigo.config import LAST_SEED
 from ndigo.errors import NdigoError
 from ndigo.terminal.help import Groups, help_page, options_of
 from ndigo.terminal.words import flags_in, given_in, plain_words
@@ -22,6 +23,8 @@ T = TypeVar("T")
 
 # An option of every command that opens a run or an agent, each of which may be anybody's.
 Trust = Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="MODULE")]
+
+Switch = Annotated[bool, tyro.conf.FlagCreatePairsOff]  # --name alone, without --no-name
 
 # What other libraries call an option, and what it is here.
 RATES = ("--model-rate", "--agent-rate", "--probe-rate")
@@ -64,6 +67,10 @@ def within(option: str, value: float, low: float, high: float) -> None:
     """Raises an error that names the option unless low <= value <= high."""
     if not low <= value <= high:
         raise NdigoError(f"{option} {value}: must be from {low} to {high}")
+
+
+def check_seed(seed: int) -> None:
+    within("--seed", seed, 0, LAST_SEED)
 
 
 def unknown_option(flag: str, known: Iterable[str], prog: str) -> NdigoError:
