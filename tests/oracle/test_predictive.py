@@ -11,6 +11,7 @@ from reference.enumeration import State
 from ndigo.oracle import exact_horizon, ideal_table, make_filter
 from ndigo.oracle.predictive import predict_views
 from ndigo.paper.experiments import EXPERIMENTS
+from ndigo.worlds import Object, grid_world, read_layout
 from oracle.tiny import TINY, roam, tiny
 
 STEPS, K = 9, 6
@@ -125,6 +126,15 @@ def test_prediction_is_exact_up_to_the_horizon_and_not_for_ever(name):
 def test_prediction_is_exact_as_far_as_the_papers_rewards_look(experiment):
     """NDIGO-10 needs k = 11."""
     assert exact_horizon(experiment.world) >= 11
+
+
+def test_a_large_map_has_a_horizon():
+    """No story takes 8 steps: 14 columns lie between the rooms, and one sees 2 of them."""
+    row = "a" * 13 + "c" * 14 + "b" * 13
+    rows = ["#" * 42, *[f"#{row}#"] * 20, f"#{row[:20]}P{row[21:]}#", *[f"#{row}#"] * 19, "#" * 42]
+    layout = read_layout("\n".join(rows), {"a": "A", "b": "B", "c": "C"})
+    objects = [Object("one", "fixed", ("A",)), Object("two", "fixed", ("B",))]
+    assert exact_horizon(grid_world("large", layout, objects), 8) == 8
 
 
 def test_predicted_views_are_the_enumerated_marginals():

@@ -37,9 +37,8 @@ class Pasts(eqx.Module):
     tried: Bool[np.ndarray, "P 2"]  # [object]: its room was entered or tried since the pasts parted
 
     def distinct(self) -> Pasts:
-        columns = [*self.agent.T, *(self.held.reshape(-1, 4).T - NOWHERE), *self.tried.T]
-        keys = np.ravel_multi_index(columns, [int(c.max()) + 1 for c in columns]) if len(self.agent) else []
-        return self.rows(np.unique(keys, return_index=True)[1])
+        rows = np.concatenate([self.agent, self.held.reshape(-1, 4), self.tried], axis=1)
+        return self.rows(np.unique(rows, axis=0, return_index=True)[1])
 
     def rows(self, which: np.ndarray) -> Pasts:
         return Pasts(agent=self.agent[which], held=self.held[which], tried=self.tried[which])
