@@ -18,7 +18,8 @@ from tiny_runs import FLAGS, TINY, numbers
 import ndigo
 from ndigo.cli import main
 from ndigo.errors import NdigoError
-from ndigo.gate import check_reward
+from ndigo.gate import check_records, check_reward
+from ndigo.rewards import paid
 from ndigo.training.learner import make_learner
 from ndigo.training.trainer import make_trainer
 
@@ -119,6 +120,19 @@ def test_the_ordinary_command_trains_with_statistics_and_goes_on_bit_for_bit(tmp
     assert lines[1:] == numbers(Path("stopped"))[1:]
     assert len(lines) == 2
     assert min(line["learning"]["reward"][seed] for line in lines for seed in (0, 1)) > 0
+
+
+def test_functions_that_cannot_be_hashed_are_refused():
+    @dataclasses.dataclass
+    class Pay:
+        scale: float
+
+        def __call__(self, params, memory, model, seen):
+            return paid(self.scale * seen.loss_tk[:, 0])
+
+    says = r"^reward mine: its functions must be hashable; write @dataclass\(frozen=True\)$"
+    with pytest.raises(NdigoError, match=says):
+        check_records(dataclasses.replace(CONFIG, reward="<mine>"), world, ndigo.IntrinsicReward("mine", pay=Pay(2.0)))
 
 
 def test_a_reward_that_pays_nothing_is_refused():

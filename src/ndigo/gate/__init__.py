@@ -9,7 +9,7 @@ from __future__ import annotations
 from ndigo.config import Config
 from ndigo.from_module import is_module
 from ndigo.gate.host import check_processes, sample_host
-from ndigo.gate.reward import check_pay, check_reward, refuse_short_windows
+from ndigo.gate.reward import check_pay, check_reward, refuse_short_windows, refuse_unhashable
 from ndigo.gate.streams import refuse_missing_task
 from ndigo.gate.world import check_world
 from ndigo.rewards import IntrinsicReward
@@ -25,6 +25,7 @@ def check_records(config: Config, world: World, reward: IntrinsicReward) -> None
     refuse_missing_task(config, world, reward)
     refuse_short_windows(config, world, reward)
     if is_own(config.reward):
+        refuse_unhashable(reward)
         check_reward(reward, world, config)
 
 

@@ -121,6 +121,15 @@ def check_pay(reward: IntrinsicReward, frame: Frame, num_actions: int, config: C
         _check_reads(whose, *tried)
 
 
+def refuse_unhashable(reward: IntrinsicReward) -> None:
+    """An error where what was tried could not be remembered."""
+    try:
+        hash(reward)
+    except TypeError:
+        said = "its functions must be hashable; write @dataclass(frozen=True)"
+        raise NdigoError(f"reward {reward.name}: {said}") from None
+
+
 def refuse_short_windows(config: Config, world: World, reward: IntrinsicReward) -> None:
     """An error where a window or an episode is shorter than the reward looks ahead: it would pay nothing."""
     has_one_length = world.host is None and world.ends is None
