@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -80,6 +81,15 @@ def test_a_new_value_is_each_of_n_alike():
     for changed_by in (None, ASK):
         counts = np.bincount(values(changed_by, asking_every(1)), minlength=N)
         assert ((counts - T / N) ** 2 / (T / N)).sum() < 20.5  # chi-square of 5 degrees: one in a thousand is above
+
+
+def test_a_tile_of_many_values_shows_them_all():
+    world = with_noisy_tile(corridor_to_goal(), num_values=300)
+    check_world(world)
+    state = jax.jit(world.reset)(jax.random.key(0))
+    shown = world.observe(eqx.tree_at(lambda s: s.value, state, jnp.int32(299)))["noise"]
+    assert int(shown.squeeze()) == 299
+    assert world.frame.wrong(jax.tree.map(lambda x: x[None], world.observe(state))) is None
 
 
 def test_it_is_a_world_whose_tile_is_a_channel_and_whose_rest_is_as_before():

@@ -36,6 +36,8 @@ def with_noisy_tile(world: World, *, num_values: int = 6, changed_by: int | None
     if changed_by is not None and not 0 <= changed_by < world.num_actions:
         raise NdigoError(f"changed_by {changed_by}: world {world.name} has actions 0 to {world.num_actions - 1}")
 
+    frame = frames.join(seen=world.frame, noise=frames.tiles((num_values,), 1, 1, names=("noise",)))
+
     def draw(key: Array) -> Array:
         return jax.random.randint(key, (), 0, num_values)
 
@@ -50,14 +52,15 @@ def with_noisy_tile(world: World, *, num_values: int = 6, changed_by: int | None
         return Noisy(world.step(key_inner, state.inner, a_t), value)
 
     def observe(state: Noisy) -> dict[str, Any]:
-        return {"seen": world.observe(state.inner), "noise": state.value.astype(jnp.uint8).reshape(1, 1, 1)}
+        value = state.value.astype(frame.spec["noise"].dtype)
+        return {"seen": world.observe(state.inner), "noise": value.reshape(1, 1, 1)}
 
     def of_inner(function: Any) -> Any:
         return None if function is None else lambda state: function(state.inner)
 
     return World(
         name=f"{world.name} with {'white' if changed_by is None else 'staying'} noise",
-        frame=frames.join(seen=world.frame, noise=frames.tiles((num_values,), 1, 1, names=("noise",))),
+        frame=frame,
         actions=world.actions,
         num_steps=world.num_steps,
         reset=reset,
