@@ -102,6 +102,7 @@ def test_reward_that_reads_the_table_alone_has_an_ideal(name):
         ("ndigo-0", "at least 1"),
         ("curiosity", "unknown reward 'curiosity'; known: icm, ideal-ndigo-4"),
         ("ncm", r"nearest: icm"),
+        ("ideal-random", "reward random has no ideal"),
     ],
 )
 def test_bad_name_is_one_clear_error(name, message):

@@ -26,7 +26,7 @@ ExactPay = Callable[[Int[Array, " S"], UInt8[Array, "S+1 V V C"]], tuple[Float[A
 
 def ideal(reward: IntrinsicReward) -> IntrinsicReward:
     """The same reward of the exact table; an error for a reward that is more than a function of the table."""
-    if not reward.reads_table_alone:
+    if not reward.reads_table_alone or reward.acts_at_random:
         raise NdigoError(f"reward {reward.name} has no ideal: it reads more than predictions (pe and ndigo-H have one)")
 
     def on_episode(world: Any) -> PayEpisode:
