@@ -20,6 +20,7 @@ import ndigo
 from ndigo.errors import NdigoError
 from ndigo.naming import default_path
 from ndigo.storage import checkpoint
+from ndigo.training.trained import from_file
 from ndigo.worlds import Channel
 
 TINY_MAP = {**TINY, "window": 5, "learner_steps": 4}  # for worlds drawn as maps, with episodes of 5 steps
@@ -75,6 +76,12 @@ def test_an_exported_agent_is_the_runs_agent_in_half_precision(finished, tmp_pat
     for name, array in checkpoint.named_arrays(finished.agent(1).params).items():
         np.testing.assert_array_equal(loaded[name], array.astype(np.float16).astype(array.dtype))
     assert path.stat().st_size < (finished.path / "checkpoints" / "step_20" / "state.safetensors").stat().st_size / 4
+
+
+def test_an_agents_file_that_is_exported_again_keeps_the_seed_it_was_trained_as(finished, tmp_path):
+    once = finished.export_agent(tmp_path / "once.safetensors", seed=1)
+    again = from_file(once, finished.config, finished.world, finished.reward).export(tmp_path / "again.safetensors")
+    assert [ndigo.load(path, trust=TRUST).about["seed"] for path in (once, again)] == [1, 1]
 
 
 def test_what_the_agent_predicts_are_probabilities_for_each_step_ahead(finished):
