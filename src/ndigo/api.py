@@ -238,6 +238,7 @@ def resume_beside(
     outcome says so, and the others go on. Those that have no step in common, that the GPU's memory does not hold
     together, or whose world the host steps, train in several programs, one after the other.
     """
+    check_minutes(minutes)
     keep_compiled_programs()
     runs = [open_run(path, world=world, reward=reward, trust=trust) for path in paths]
     refuse_unlike([run.config for run in runs], [str(run.path) for run in runs])

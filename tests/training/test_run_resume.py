@@ -341,6 +341,12 @@ def test_minutes_end_a_run_with_an_evaluation_and_it_can_go_on(finished, tmp_pat
     assert learned(run.path) == learned(finished.path)
 
 
+@pytest.mark.parametrize("minutes", [-5, 0, float("nan")])
+def test_minutes_that_never_end_or_never_begin_are_refused(minutes, stopped):
+    with pytest.raises(NdigoError, match=f"^--minutes {minutes}: must be above 0"):
+        ndigo.resume(stopped, minutes=minutes, quiet=True, trust=TRUST)
+
+
 def test_a_resumed_run_keeps_exports_and_opens_the_mean_of_its_policy(finished, stopped, tmp_path, monkeypatch):
     """The bits of a run that was never stopped, and nowhere the newest weights, which only training reads."""
     monkeypatch.setattr(milestones, "FIRST", 20)
