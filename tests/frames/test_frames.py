@@ -169,6 +169,7 @@ WRONG = {
     "values 0": (lambda: frames.tiles((3, 0)), r"values\[1\] is 0"),
     "names": (lambda: frames.tiles((3, 2), names=("a",)), "1 names for 2 layers"),
     "too many tiles": (lambda: frames.tiles((100, 100)), "10000 combinations in a cell, at most 4096; list those"),
+    "too many NumPy codes": (lambda: frames.tiles(np.full(5, 2**16), 1, 1, listed=[(0,) * 5]), "join two frames"),  # pyright: ignore[reportArgumentType]
     "too many codes": (lambda: frames.tiles((60000, 60000), listed=[(0, 0)]), "join two frames"),
     "listed outside": (lambda: frames.tiles((3, 2), listed=[(0, 2)]), r"\(0, 2\) is listed"),
     "nothing listed": (lambda: frames.tiles((3, 2), listed=[]), "no combination is listed"),

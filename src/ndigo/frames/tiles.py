@@ -213,6 +213,7 @@ def tiles(
     require_counts("frame of tiles", height=height, width=width, layers=len(values))
     for layer, num_values in enumerate(values):
         require_counts("frame of tiles", **{f"values[{layer}]": num_values})
+    values = tuple(map(int, values))  # NumPy's would overflow in a product
     names = tuple(f"layer{layer}" for layer in range(len(values))) if names is None else tuple(names)
     if len(names) != len(values):
         raise NdigoError(f"frame of tiles: {len(names)} names for {len(values)} layers")
