@@ -235,3 +235,19 @@ def test_curiosity_and_task_are_summed_by_their_weights():
     assert both(1.0, 0.0) == ([5, 7, 9], [False, True, True])
     assert both(0.5, 2.0) == ([4.5, 3.5, 24.5], [False, True, True])
     assert both(0.0, 1.0) == ([1, 0, 10], [True, True, True])
+
+
+def test_the_actors_start_with_a_key_that_no_round_has(monkeypatch):
+    def starting(key, params):
+        return {"key": jax.random.key_data(key), "crowd": real.start(key, params)}
+
+    def exploring(key, params, given):
+        rows, crowd = real.explore(key, params, given["crowd"])
+        return rows, given | {"crowd": crowd}
+
+    real = trainer_of("device").collector
+    fake = dataclasses.replace(real, start=starting, explore=exploring)
+    monkeypatch.setattr("ndigo.training.trainer.make_collector", lambda *_: fake)
+    state = make_trainer(CONFIG, counting(LONGEST), make_reward("ndigo-1")).init(jax.random.key(0))
+    of_round = jax.random.key_data(jax.random.split(state.key[0], 3))
+    assert not (np.asarray(of_round) == np.asarray(state.crowd["key"][0])).all(axis=1).any()

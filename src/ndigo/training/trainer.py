@@ -80,7 +80,8 @@ def make_trainer(
         learner, actors = made(values)
         key_learner, key_run = jax.random.split(key)
         state = learner.init(key_learner)
-        crowd = actors.start(jax.random.fold_in(key_run, 0), state.params)
+        # Not 0 to 2: those are the keys of a round's `split`.
+        crowd = actors.start(jax.random.fold_in(key_run, 3), state.params)
         example, _ = jax.eval_shape(actors.explore, key_run, state.params, crowd)
         rows = replay.init(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), example))
         return TrainState(learner=state, rows=rows, key=key_run, crowd=crowd)
