@@ -162,6 +162,8 @@ def _check_objects(layout: Layout, objects: Sequence[Object]) -> None:
     holder: dict[str, str] = {}
     names = [o.name for o in objects]
     for o in objects:
+        if not o.name:
+            raise NdigoError(f"an object has no name; its rooms: {', '.join(o.rooms)}")
         if names.count(o.name) > 1:
             raise NdigoError(f"two objects are called {o.name!r}; each needs a name of its own")
         if not o.rooms:
