@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import pytest
 from custom_world import world as tiny_world
@@ -78,6 +80,23 @@ def test_an_agent_that_acts_at_random_has_no_network_to_train():
     config, world = preset("cpu"), EXPERIMENTS["exp1"].world
     walker, ndigo = (update_floor(config, world, make_reward(name), 0).operations for name in ("random", "ndigo-4"))
     assert walker < ndigo
+
+
+@pytest.mark.parametrize(("stride", "num_frames"), [(4, 3), (5, 2), (40, 1)])
+def test_the_probe_meets_the_frames_that_the_learner_picks_for_it(stride, num_frames):
+    world, reward = EXPERIMENTS["exp1"].world, make_reward("pe")
+    config = preset("cpu", window=11, batch=3, seeds=1, probe_stride=stride)
+    params = jax.eval_shape(make_learner(config, world, reward).init, jax.random.key(0)).params
+    weights = params.probe.mlp.hidden.weight.size + params.probe.mlp.output.weight.size
+    unseen = dataclasses.replace(world, truth=None)
+    with_probe, without = (update_floor(config, w, reward, 0).operations for w in (world, unseen))
+    assert with_probe - without == 3 * num_frames * 3 * 2 * weights
+
+
+def test_a_world_without_objects_has_no_probe_to_train():
+    world, config = dataclasses.replace(EXPERIMENTS["exp1"].world, objects=()), preset("cpu")
+    unseen = dataclasses.replace(world, truth=None)
+    assert update_floor(config, world, make_reward("pe"), 0) == update_floor(config, unseen, make_reward("pe"), 0)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ do less traffic by recomputing, or more by copying; it may not do less arithmeti
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from ndigo.bench.layers import encoder_layers, features
 from ndigo.config import Config
 from ndigo.model import make_likelihood
 from ndigo.rewards import IntrinsicReward
+from ndigo.training.learner import num_picked
 from ndigo.worlds import World
 
 
@@ -70,9 +72,9 @@ def update_floor(config: Config, world: World, reward: IntrinsicReward, num_para
         recurrent = () if config.predictor == "mlp" else ((1, D, 3 * D),)
         K = max(config.num_ahead, reward.num_ahead)
         total += layers(steps * K, *recurrent, (1, D, hidden), (1, hidden, num_outputs))
-    if world.truth is not None and world.map_shape is not None:
-        cells = len(world.objects) * world.map_shape[0] * world.map_shape[1]
-        picked = config.batch * (config.window // config.probe_stride)
+    if world.truth is not None and world.map_shape is not None and world.objects:
+        cells = len(world.objects) * math.prod(world.map_shape)
+        picked = config.batch * num_picked(config.probe_stride, config.window + 1)
         total += layers(picked, (1, D, config.probe_hidden), (1, config.probe_hidden, cells))
     adam = Cost(12 * num_params, 8 * 4 * num_params)  # gradient, weight and two moments, each read and written
     total += adam

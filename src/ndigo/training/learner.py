@@ -210,13 +210,13 @@ def norms(grads: Params) -> dict[str, Array]:
 
 def strided(stride: int, offset: Int[Array, ""], x_t: Array) -> Array:
     """Frames offset, offset + stride, ... of a window; the same number of them for every offset."""
-    return x_t[offset + stride * jnp.arange(_num_picked(stride, len(x_t)))]
+    return x_t[offset + stride * jnp.arange(num_picked(stride, len(x_t)))]
 
 
 def num_offsets(stride: int, num_frames: int) -> int:
     """How many first frames `strided` may start from: all frames of a window get their turn."""
-    return num_frames - stride * (_num_picked(stride, num_frames) - 1)
+    return num_frames - stride * (num_picked(stride, num_frames) - 1)
 
 
-def _num_picked(stride: int, num_frames: int) -> int:
+def num_picked(stride: int, num_frames: int) -> int:
     return max(num_frames // stride, 1)
