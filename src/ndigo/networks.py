@@ -38,6 +38,11 @@ def project(x: Array, weight: Array) -> Array:
     return jnp.matmul(x.astype(weight.dtype), weight, preferred_element_type=jnp.float32)
 
 
+def take(x: Array, index: Array) -> Array:
+    """x[index] on the last axis: a masked sum, because a gather's gradient is a scatter."""
+    return jnp.where(index[..., None] == jnp.arange(x.shape[-1]), x, 0.0).sum(axis=-1)
+
+
 class Linear(eqx.Module):
     """y = x W + b, with W drawn from N(0, gain^2 / inputs)."""
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ndigo.agent.retrace import rescale, retrace_targets, unscale
 from ndigo.frames import Frame
-from ndigo.networks import MLP, NUM_FILTERS, Core
+from ndigo.networks import MLP, NUM_FILTERS, Core, take
 from ndigo.types import Window
 
 
@@ -93,11 +93,6 @@ def q_loss(
     )
     error = rescale(G_t) - take(q_t[:-1], window.a_t)
     return 0.5 * jnp.where(is_known, error**2, 0.0).sum() / jnp.maximum(is_known.sum(), 1)
-
-
-def take(q: Float[Array, "... A"], a: Int[Array, "..."]) -> Float[Array, "..."]:
-    """q(a): a masked sum, because a gather's gradient is a scatter."""
-    return jnp.where(a[..., None] == jnp.arange(q.shape[-1]), q, 0.0).sum(axis=-1)
 
 
 def _then_zero(x_t: Float[Array, "T ..."]) -> Float[Array, "T ..."]:

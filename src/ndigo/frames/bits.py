@@ -25,7 +25,7 @@ from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames.cnn import Encoder, init_encoder
-from ndigo.frames.frame import Channel, Frame, require_counts, require_names, require_sequence
+from ndigo.frames.frame import Channel, Frame, categorical_nats, require_counts, require_names, require_sequence
 
 READINGS = ("categorical", "mixture", "bernoulli")
 NUM_MIXED = 4  # pictures of a mixture
@@ -91,10 +91,7 @@ class Places:
         return self.num_channels * (self.num_cells + 1)
 
     def nats(self, logits: Float[Array, "... O"], where: Int[Array, "... M"]) -> Float[Array, "... M"]:
-        rows = self._rows(logits)
-        # A comparison instead of a gather: its gradient is a product, not a scatter.
-        hit = where[..., None] == jnp.arange(self.num_cells + 1)
-        return jax.nn.logsumexp(rows, axis=-1) - jnp.where(hit, rows, 0).sum(-1)
+        return categorical_nats(self._rows(logits), where)
 
     def chances(self, logits: Float[Array, "... O"]) -> Float[Array, "... M H*W"]:
         return jax.nn.softmax(self._rows(logits))[..., :-1]

@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import Array, Float, UInt8
 
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.networks import take
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,8 @@ def check_shape(name: str, frame: Frame, o: Any, lead: tuple[int, ...] = ()) -> 
 
 
 def categorical_nats(logits: Float[Array, "... n"], index: Array) -> Float[Array, "..."]:
-    """-log_softmax(l)[index]. A comparison instead of a gather: its gradient is a product, not a scatter."""
-    hit = index[..., None] == jnp.arange(logits.shape[-1])
-    return jax.nn.logsumexp(logits, axis=-1) - jnp.where(hit, logits, 0).sum(axis=-1)
+    """-log_softmax(l)[index]."""
+    return jax.nn.logsumexp(logits, axis=-1) - take(logits, index)
 
 
 def require_counts(what: str, **counts: Any) -> None:

@@ -26,6 +26,7 @@ from jaxtyping import Array, Float, Int, UInt8
 from ndigo.errors import NdigoError
 from ndigo.frames.cnn import Encoder, init_encoder
 from ndigo.frames.frame import Channel, only_categorical, require_counts, require_names, require_sequence
+from ndigo.networks import take
 
 MOST_CLASSES = 4096  # of a cell: with more, the output layer alone would fill a device
 MOST_CODES = 2**31 - 1
@@ -74,8 +75,7 @@ class TilesLikelihood:
 
     def nats(self, logits: Float[Array, "... O"], target: Int[Array, "... H*W L"]) -> Float[Array, "... L"]:
         rows = self._rows(logits)
-        hit = target[..., -1, None] == jnp.arange(self.frame.num_classes)
-        logit = jnp.where(hit, rows, 0).sum(axis=-1)
+        logit = take(rows, target[..., -1])
         top = jax.lax.stop_gradient(rows.max(axis=-1))
         power = jnp.exp(rows - top[..., None])  # once for all layers
         log_sums = [top + jnp.log(power.sum(axis=-1))]

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from ndigo.networks import MLP
+from ndigo.networks import MLP, take
 
 
 class Probe(eqx.Module):
@@ -35,6 +34,4 @@ class Probe(eqx.Module):
 
 def discovery_loss(probe: Probe, b_t: Float[Array, "... D"], cells: Int[Array, "... N"]) -> Float[Array, "... N"]:
     """-ln p(true cell), in nats, for each object."""
-    log_p = jax.nn.log_softmax(probe.logits(b_t))
-    hit = cells[..., None] == jnp.arange(log_p.shape[-1])
-    return -jnp.where(hit, log_p, 0.0).sum(axis=-1)
+    return -take(jax.nn.log_softmax(probe.logits(b_t)), cells)
