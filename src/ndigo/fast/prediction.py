@@ -44,23 +44,18 @@ def predict(model: WorldModel, window: Window) -> tuple[Float[Array, ""], Seen]:
     def flat(x_kt: Array) -> Array:
         return x_kt.reshape(K, T * math.prod(streams), *x_kt.shape[2 + len(streams) :])
 
-    if window.is_first is None:
-        is_inside = inside(T, K).reshape(T, K, *(1,) * len(streams))
-        per_pair = 1 / (jnp.maximum(T - jnp.arange(K), 1) * math.prod(streams))
-        weight_kt = jnp.swapaxes(is_inside * per_pair.reshape(K, *(1,) * len(streams)), 0, 1)
-    else:
-        is_inside = inside(T, K, window.is_first)
-        weight_kt = jnp.swapaxes(pair_weights(T, K, window.is_first), 0, 1)
+    shape = (T, K, *streams)
     loss, loss_kt = joint_loss(  # pyright: ignore[reportGeneralTypeIssues] - custom_vjp hides its type
         model.likelihood,
         model.predictor,
         b_t[:-1].reshape(-1, b_t.shape[-1]),
         flat(shifted(window.a_t, K)),
         jax.tree.map(lambda x: flat(shifted(x, K)), model.likelihood.target(window.o_tp1)),
-        flat(jnp.broadcast_to(weight_kt, (K, T, *streams))),
+        flat(jnp.swapaxes(jnp.broadcast_to(pair_weights(shape, window.is_first), shape), 0, 1)),
     )
     loss_tk = jnp.swapaxes(lax.stop_gradient(loss_kt).reshape(K, T, *streams, -1), 0, 1)
-    return loss, Seen(window=window, z_t=z_t, b_t=b_t, loss_tk=jnp.where(is_inside[..., None], loss_tk, 0.0))
+    loss_tk = jnp.where(inside(shape, window.is_first)[..., None], loss_tk, 0.0)
+    return loss, Seen(window=window, z_t=z_t, b_t=b_t, loss_tk=loss_tk)
 
 
 def weighted_loss(

@@ -8,11 +8,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
@@ -51,8 +54,7 @@ class WorldModel(eqx.Module):
         target_kt = jax.tree.map(lambda x: shifted(x, K), self.likelihood.target(o_tp1))
         loss_kt = self.predictor.predict(b_t, shifted(a_t, K), self.likelihood.nats, target_kt)
         loss_tk = jnp.swapaxes(loss_kt, 0, 1)
-        is_inside = inside(len(a_t), K, is_first)
-        return jnp.where(jnp.expand_dims(is_inside, range(is_inside.ndim, loss_tk.ndim)), loss_tk, 0.0)
+        return jnp.where(inside(loss_tk.shape[:-1], is_first)[..., None], loss_tk, 0.0)
 
     def expect(self, b_t: Float[Array, "*B D"], a_k: Int[Array, "K *B"]) -> Any:
         """What the model expects to see in 1..K steps: of bits, the chance [K, *B, V, V, C] that each cell is 1."""
@@ -97,13 +99,7 @@ def prediction_loss(
     loss_tk: Float[Array, "T K *B C"], is_first: Bool[Array, "T+1 *B"] | None = None
 ) -> Float[Array, ""]:
     """sum over k of the mean loss over the steps t that have a frame at t+k, and over the batch."""
-    T, K = loss_tk.shape[:2]
-    if is_first is not None:
-        return (loss_tk.sum(axis=-1) * pair_weights(T, K, is_first)).sum()
-    num_pairs = jnp.maximum(T - jnp.arange(K), 1)
-    total = loss_tk.sum(axis=-1)
-    per_k = total.reshape(T, K, -1).mean(axis=-1).sum(axis=0)
-    return (per_k / num_pairs).sum()
+    return (loss_tk.sum(axis=-1) * pair_weights(loss_tk.shape[:-1], is_first)).sum()
 
 
 def shifted(x_t: Any, K: int) -> Any:
@@ -112,18 +108,21 @@ def shifted(x_t: Any, K: int) -> Any:
     return jnp.stack([padded[j : j + len(x_t)] for j in range(K)])
 
 
-def inside(T: int, K: int, is_first: Bool[Array, "T+1 *B"] | None = None) -> Bool[Array, "T K *B"]:
-    """True where frame t+k, k = 1..K, belongs to a window of T steps and T+1 frames, and to the episode of frame t."""
-    is_inside = jnp.arange(T)[:, None] + jnp.arange(1, K + 1) <= T
+def inside(shape: Sequence[int], is_first: Bool[Array, "T+1 *B"] | None = None) -> Any:
+    """Of shape [T, K, *B]: True where frame t+k, k = 1..K, belongs to a window of T steps and T+1 frames, and to the
+    episode of frame t. Where all frames are of one episode it is one constant for all streams, [T, K, 1 ..].
+    """
+    T, K, *streams = shape
+    is_inside = (np.arange(T)[:, None] + np.arange(1, K + 1) <= T).reshape(T, K, *(1,) * len(streams))
     if is_first is None:
         return is_inside
     episode = jnp.cumsum(is_first, axis=0)
-    is_same = jnp.swapaxes(shifted(episode[1:], K) == episode[:-1], 0, 1)
-    return is_inside.reshape(T, K, *(1,) * (is_first.ndim - 1)) & is_same
+    return is_inside & jnp.swapaxes(shifted(episode[1:], K) == episode[:-1], 0, 1)
 
 
-def pair_weights(T: int, K: int, is_first: Bool[Array, "T+1 *B"]) -> Float[Array, "T K *B"]:
+def pair_weights(shape: Sequence[int], is_first: Bool[Array, "T+1 *B"] | None = None) -> Any:
     """What each pair counts in `prediction_loss`: for every k, one over the number of pairs of the whole batch."""
-    is_inside = inside(T, K, is_first)
-    num_pairs = is_inside.sum(axis=(0, *range(2, is_inside.ndim)), keepdims=True)
+    is_inside = inside(shape, is_first)
+    num_streams = math.prod(shape) // is_inside.size  # that each number stands for
+    num_pairs = num_streams * is_inside.sum(axis=(0, *range(2, is_inside.ndim)), keepdims=True)
     return is_inside / jnp.maximum(num_pairs, 1)

@@ -227,7 +227,7 @@ def _truth(world: World, look: Appearance, params: Params, truth_t: Any, b_t: Ar
 def _views(look: Appearance, params: Params, o_t: Any, a_t: Array, b_t: Array, C: int) -> dict[str, Array]:
     """What is seen and expected: bits as they are where a map has their colours, else pictures."""
     S, K = len(a_t), look.num_ahead
-    is_inside = inside(S, K) if K else None
+    is_inside = inside((S, K)) if K else None
     if look.painter is None:
         ahead = jnp.zeros((S + 1, 0, *o_t.shape[1:]), jnp.uint8)
         if K:
