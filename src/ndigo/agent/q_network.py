@@ -81,9 +81,7 @@ def q_loss(
     greedy = lax.stop_gradient(q_t).argmax(axis=-1)
     v_t = take(raw_t, greedy)
     is_greedy = greedy[:-1] == window.a_t
-    c_t = lambda_ * jnp.minimum(1.0, is_greedy / window.mu_t)
-    if window.is_first is not None:
-        c_t = jnp.where(window.is_step, c_t, 0.0)
+    c_t = lambda_ * jnp.minimum(1.0, is_greedy / window.mu_t) * window.is_step
     G_t = retrace_targets(
         r_t=lax.stop_gradient(r_t),
         v_tp1=v_t[1:],

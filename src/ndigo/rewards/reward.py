@@ -37,8 +37,6 @@ def task_of(window: Window) -> Float[Array, "T *B"]:
 
 def mean_over_steps(x_t: Float[Array, "T *B"], window: Window) -> Float[Array, ""]:
     """The mean over a window's steps, for a reward's own loss."""
-    if window.is_first is None:
-        return x_t.mean()
     return jnp.where(window.is_step, x_t, 0.0).sum() / jnp.maximum(window.is_step.sum(), 1)
 
 
@@ -173,10 +171,7 @@ class IntrinsicReward:
 
     def pay_steps(self, params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
         """What `pay` makes of the window's steps; between two episodes of a stream is none to be paid."""
-        found, window = self.pay(params, memory, model, seen), seen.window
-        if window.is_first is None:
-            return found
-        is_step = window.is_step
+        found, is_step = self.pay(params, memory, model, seen), seen.window.is_step
         return replace(
             found,
             r_t=jnp.where(is_step, found.r_t, 0.0),

@@ -49,9 +49,8 @@ def paid_numbers(seen: Seen, paid: Paid, num_channels: int) -> dict[str, Array]:
     over = tuple(range(paid.r_t.ndim))
     weight = paid.is_known / jnp.maximum(paid.is_known.sum(), 1)
     no_split = jnp.zeros(num_channels)
-    model_loss_c = no_split if seen.loss_tk is None else seen.loss_tk[:, 0].mean(axis=over)
-    if seen.window.is_first is not None:  # between two episodes the table is 0
-        model_loss_c = model_loss_c / jnp.maximum(seen.window.is_step.mean(), 1e-9)
+    num_steps = jnp.maximum(seen.window.is_step.sum(), 1)  # between two episodes the table is 0
+    model_loss_c = no_split if seen.loss_tk is None else seen.loss_tk[:, 0].sum(axis=over) / num_steps
     return {
         "model_loss_c": model_loss_c,
         "reward": (paid.r_t * weight).sum(),
