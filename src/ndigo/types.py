@@ -133,7 +133,9 @@ class Twins:
 
     encode: Callable[..., Array]  # encoder, o_t -> z_t
     unroll: Callable[..., Array]  # weight, x_t, h_0, is_first -> h_t
-    predict: Callable[[Any, Window], tuple[Array, Seen]]  # model, window -> loss with its gradient, what was seen
+    predict: Callable[
+        ..., tuple[Array, Seen]
+    ]  # model, window, number of pairs -> loss with its gradient, what was seen
     joined: Callable[[Any], Any]  # Q-network -> the same, for many steps in a loop
     play: Callable[..., Episode]  # world, joined network, key, epsilon, every, longest stretch -> one episode
     compiled: Callable[..., Callable[..., Any]]  # a function, its name, what it is made from -> `jit` of it

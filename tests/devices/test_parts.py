@@ -15,13 +15,14 @@ from tiny_runs import TINY
 
 from ndigo.agent import make_replay
 from ndigo.config import preset
-from ndigo.devices.parts import DATA, Parts
+from ndigo.devices.parts import ALONE, DATA, Parts
 from ndigo.errors import NdigoError
 from ndigo.gate.parts import refuse_unshared
 from ndigo.rewards import make_reward
 from ndigo.training.acting import make_collector
 from ndigo.training.learner import make_learner
 from ndigo.training.twins import PLAIN
+from ndigo.types import Window
 
 CONFIG = preset("cpu", **{name: value for name, value in TINY.items() if name != "preset"})
 REWARD = make_reward("ndigo-1")
@@ -84,6 +85,36 @@ def test_an_update_of_two_half_batches_is_the_update_of_the_whole_one(learner_an
     assert counts == [2, 0]
     for expected, found in zip(jax.tree.leaves(whole), jax.tree.leaves(parts), strict=True):
         for part in range(2):  # no part knows another's networks, and all have the same
+            np.testing.assert_allclose(found[part], expected, rtol=2e-4, atol=1e-6)
+
+
+def cut_into_episodes(rows: Window) -> Window:
+    """The rows as those of a stream: from the second step on every frame of the first half begins an episode."""
+    is_first = np.zeros(rows.a_tm1.shape, bool)
+    is_first[: len(is_first) // 2, 2:] = True
+    discount_t = np.ones(rows.a_t.shape, np.float32)
+    return dataclasses.replace(rows, is_first=jnp.asarray(is_first), discount_t=jnp.asarray(discount_t))
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("name", ["ndigo-1", "icm"])
+def test_halves_with_fewer_steps_and_pairs_count_less(name, plain, learner_and_rows):
+    """Of 6 steps a stream of the first half has 2, and one pair of frames two steps apart; of the other 6, and 5."""
+    config, reward, rows = (
+        dataclasses.replace(CONFIG, plain=plain),
+        make_reward(name),
+        cut_into_episodes(learner_and_rows[2]),
+    )
+    learner, split = (make_learner(config, world, reward, parts) for parts in (ALONE, TWO))
+    replay = make_replay(capacity=2, frame=world.frame)
+    state = jax.jit(learner.init)(jax.random.key(0))
+    halves = jax.tree.map(lambda x: x.reshape(2, len(x) // 2, *x.shape[1:]), rows)
+    whole = jax.jit(learner.update)(jax.random.key(2), state, replay.open(rows))
+    parts = over_parts(
+        lambda state, half: split.update(jax.random.key(2), state, replay.open(half)), in_axes=(None, 0)
+    )(state, halves)
+    for expected, found in zip(jax.tree.leaves(whole), jax.tree.leaves(parts), strict=True):
+        for part in range(2):
             np.testing.assert_allclose(found[part], expected, rtol=2e-4, atol=1e-6)
 
 

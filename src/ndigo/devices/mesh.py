@@ -1,7 +1,7 @@
 """The mesh: which device trains which seeds, and which part of a seed.
 
     seeds   the seeds of a run, dealt out in order; devices along this axis never speak to each other
-    data    equal parts of each seed (see `parts`); one all-reduce per update
+    data    equal parts of each seed (see `parts`); one all-reduce of gradients per update
 
 Functions are written for one device and its seeds. `over_devices` has every device of the mesh run them on its own,
 so that a device computes what it would compute alone.

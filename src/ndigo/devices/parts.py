@@ -3,6 +3,8 @@
 All parts hold the same networks. One all-reduce per update makes their gradients the whole batch's,
 
     g = sum_p w_p g_p / sum_p w_p        w_p: how much part p took its own mean over
+
+Where episodes end within windows a small one before it counts the batch's pairs and steps (`training/curious.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class Parts:
         weights = jax.tree.map(jnp.float32, weights)
         weighted = jax.tree.map(lambda w, x: jax.tree.map(lambda leaf: w * leaf, x), weights, tree)
         flat, unravel = ravel_pytree((weighted, weights))
-        total, over = unravel(lax.psum(flat, DATA))  # the one message of an update
+        total, over = unravel(lax.psum(flat, DATA))  # in one message
         return jax.tree.map(lambda w, x: jax.tree.map(lambda leaf: leaf / jnp.maximum(w, 1), x), over, total)
 
 

@@ -33,10 +33,12 @@ BLOCK = 800  # beliefs in a block, at most: enough for two cores to share a prod
 MOST_LOGITS = 2**26  # of a block on a GPU, for one seed: a quarter of a gigabyte, of which the way back makes three
 
 
-def predict(model: WorldModel, window: Window) -> tuple[Float[Array, ""], Seen]:
+def predict(
+    model: WorldModel, window: Window, num_pairs: Float[Array, " K"] | None = None
+) -> tuple[Float[Array, ""], Seen]:
     """What the model learns from, 0 where it predicts nothing; no gradient goes through what it saw of the losses."""
     if model.predictor is None:
-        return plain.predict(model, window)
+        return plain.predict(model, window, num_pairs)
     z_t = model.core.encoder(window.o_t)
     b_t = model.core.unroll(z_t, window.a_tm1, window.belief, window.is_first)
     T, K, streams = len(window.a_t), model.num_ahead, window.a_t.shape[1:]
@@ -51,7 +53,7 @@ def predict(model: WorldModel, window: Window) -> tuple[Float[Array, ""], Seen]:
         b_t[:-1].reshape(-1, b_t.shape[-1]),
         flat(shifted(window.a_t, K)),
         jax.tree.map(lambda x: flat(shifted(x, K)), model.likelihood.target(window.o_tp1)),
-        flat(jnp.swapaxes(jnp.broadcast_to(pair_weights(shape, window.is_first), shape), 0, 1)),
+        flat(jnp.swapaxes(jnp.broadcast_to(pair_weights(shape, window.is_first, num_pairs), shape), 0, 1)),
     )
     loss_tk = jnp.swapaxes(lax.stop_gradient(loss_kt).reshape(K, T, *streams, -1), 0, 1)
     loss_tk = jnp.where(inside(shape, window.is_first)[..., None], loss_tk, 0.0)

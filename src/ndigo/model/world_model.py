@@ -86,20 +86,24 @@ def init_world_model(
     )
 
 
-def predict(model: WorldModel, window: Window) -> tuple[Float[Array, ""], Seen]:
+def predict(
+    model: WorldModel, window: Window, num_pairs: Float[Array, " K"] | None = None
+) -> tuple[Float[Array, ""], Seen]:
     """What the model learns from, 0 where it predicts nothing; no gradient goes through what it saw of the losses."""
     seen = model.look(window)
     if seen.loss_tk is None:
         return jnp.float32(0.0), seen
-    loss = prediction_loss(seen.loss_tk, window.is_first)
+    loss = prediction_loss(seen.loss_tk, window.is_first, num_pairs)
     return loss, eqx.tree_at(lambda s: s.loss_tk, seen, lax.stop_gradient(seen.loss_tk))
 
 
 def prediction_loss(
-    loss_tk: Float[Array, "T K *B C"], is_first: Bool[Array, "T+1 *B"] | None = None
+    loss_tk: Float[Array, "T K *B C"],
+    is_first: Bool[Array, "T+1 *B"] | None = None,
+    num_pairs: Float[Array, " K"] | None = None,
 ) -> Float[Array, ""]:
     """sum over k of the mean loss over the steps t that have a frame at t+k, and over the batch."""
-    return (loss_tk.sum(axis=-1) * pair_weights(loss_tk.shape[:-1], is_first)).sum()
+    return (loss_tk.sum(axis=-1) * pair_weights(loss_tk.shape[:-1], is_first, num_pairs)).sum()
 
 
 def shifted(x_t: Any, K: int) -> Any:
@@ -120,9 +124,20 @@ def inside(shape: Sequence[int], is_first: Bool[Array, "T+1 *B"] | None = None) 
     return is_inside & jnp.swapaxes(shifted(episode[1:], K) == episode[:-1], 0, 1)
 
 
-def pair_weights(shape: Sequence[int], is_first: Bool[Array, "T+1 *B"] | None = None) -> Any:
-    """What each pair counts in `prediction_loss`: for every k, one over the number of pairs of the whole batch."""
+def count_pairs(shape: Sequence[int], is_first: Bool[Array, "T+1 *B"] | None = None) -> Any:
+    """[K]: how many pairs are k steps apart, in all streams together."""
     is_inside = inside(shape, is_first)
     num_streams = math.prod(shape) // is_inside.size  # that each number stands for
-    num_pairs = num_streams * is_inside.sum(axis=(0, *range(2, is_inside.ndim)), keepdims=True)
-    return is_inside / jnp.maximum(num_pairs, 1)
+    return num_streams * is_inside.sum(axis=(0, *range(2, is_inside.ndim)))
+
+
+def pair_weights(
+    shape: Sequence[int], is_first: Bool[Array, "T+1 *B"] | None = None, num_pairs: Float[Array, " K"] | None = None
+) -> Any:
+    """What each pair counts in `prediction_loss`: for every k, one over the number of pairs of the whole batch.
+
+    `num_pairs` is that number [K] where the windows are a part of the batch alone.
+    """
+    is_inside = inside(shape, is_first)
+    of_each_k = count_pairs(shape, is_first) if num_pairs is None else num_pairs
+    return is_inside / jnp.maximum(of_each_k, 1e-9).reshape(-1, *(1,) * (is_inside.ndim - 2))

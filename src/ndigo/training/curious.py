@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,8 +10,10 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from ndigo.config import Config
+from ndigo.devices.parts import ALONE, Parts
 from ndigo.frames import Frame
 from ndigo.model import WorldModel, init_world_model, make_likelihood
+from ndigo.model.world_model import count_pairs
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.types import Paid, Seen, Twins, Window
@@ -33,15 +36,43 @@ def init_model(key: Array, config: Config, reward: IntrinsicReward, frame: Frame
 
 
 def predict_and_pay(
-    config: Config, reward: IntrinsicReward, by: Twins, model: WorldModel, own: Any, memory: Any, window: Window
+    config: Config,
+    reward: IntrinsicReward,
+    by: Twins,
+    model: WorldModel,
+    own: Any,
+    memory: Any,
+    window: Window,
+    parts: Parts = ALONE,
 ) -> tuple[Float[Array, ""], Seen, Paid]:
-    """The model's loss, what it made of the window, and its pay by the reward, whose networks are `own`."""
+    """The model's loss, what it made of the window, and its pay by the reward, whose networks are `own`.
+
+    Where the window is one part's share of a batch, the mean of all parts' losses is that of the batch.
+    """
     exact = own, memory, lax.stop_gradient(model)
     model, own, memory = lower((model, own, memory), config.precision)
-    loss, seen = by.predict(model, window)
+    num_pairs, share = of_whole_batch(model, window, parts)
+    loss, seen = by.predict(model, window, num_pairs)
     if reward.needs_float32 and config.precision != "float32":
-        return loss, seen, reward.pay_steps(*exact, exact[-1].look(window, reward.num_ahead))
-    return loss, seen, reward.pay_steps(own, memory, model, seen)
+        paid = reward.pay_steps(*exact, exact[-1].look(window, reward.num_ahead))
+    else:
+        paid = reward.pay_steps(own, memory, model, seen)
+    return loss, seen, paid if share is None else replace(paid, loss=share * paid.loss)
+
+
+def of_whole_batch(
+    model: WorldModel, window: Window, parts: Parts
+) -> tuple[Float[Array, " K"] | None, Float[Array, ""] | None]:
+    """How many pairs a part has on average, and how many of its own steps for each step of that average.
+
+    None where all parts have as many: alone, or where no episode ends within a window.
+    """
+    if parts.num == 1 or window.is_first is None:
+        return None, None
+    T, *streams = window.a_t.shape
+    num_pairs, num_steps = count_pairs((T, model.num_ahead, *streams), window.is_first), window.is_step.sum()
+    mean_pairs, mean_steps = parts.mean((num_pairs, num_steps), 1)
+    return mean_pairs, num_steps / jnp.maximum(mean_steps, 1e-9)
 
 
 def paid_numbers(seen: Seen, paid: Paid, num_channels: int) -> dict[str, Array]:

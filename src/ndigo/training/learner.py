@@ -114,7 +114,8 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward, parts: P
         )
 
     def loss(params: Params, target: QNetwork, memory: Any, window: Window, offset: Int[Array, ""]):
-        model_loss, seen, paid = predict_and_pay(config, reward, by, params.model, params.reward, memory, window)
+        networks = params.model, params.reward
+        model_loss, seen, paid = predict_and_pay(config, reward, by, *networks, memory, window, parts)
         agent, probe, target = lower((params.agent, params.probe, target), config.precision)
         agent_loss = jnp.float32(0.0)
         if not reward.acts_at_random:
@@ -194,9 +195,13 @@ def init_params(key: Array, config: Config, world: World, reward: IntrinsicRewar
 
 
 def counted(config: Config, paid: Paid, window: Window, numbers: dict[str, Array]) -> Any:
-    """How much each network's gradient, and each number, is a mean over: steps whose pay is known, or all windows."""
+    """How much each network's gradient, and each number, is a mean over: steps, those whose pay is known, or windows.
+
+    The model's loss and the reward's own are shares of the whole batch's: every part counts alike.
+    """
     num_paid, num_earned = paid.is_known.sum(), earned(config, paid, window)[1].sum()
     of_numbers = dict.fromkeys(numbers, 1) | {"reward": num_paid, "reward_c": num_paid, "agent_loss": num_earned}
+    of_numbers |= dict.fromkeys(numbers.keys() & {"model_loss_c", "task_reward"}, window.is_step.sum())
     return Params(model=1, reward=1, agent=num_earned, probe=1), of_numbers  # type: ignore[arg-type]
 
 
