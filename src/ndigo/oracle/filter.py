@@ -28,8 +28,8 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from ndigo.errors import NdigoError
 from ndigo.oracle.motion import Motion, motion_of
-from ndigo.worlds import ACTIONS, Grid, World
-from ndigo.worlds.layout import NEIGHBOURS
+from ndigo.worlds import Grid, World
+from ndigo.worlds.grid_world import walk_table
 
 Observation = UInt8[Array, "V V C"]
 
@@ -46,7 +46,6 @@ class Tables:
     """The map as arrays over flat cells, shared by everything in the oracle."""
 
     stride: int
-    view: int
     shape: tuple[int, int]
     start: int
     walk: Int[np.ndarray, "F A"]  # where an action leads, walls minded and objects not
@@ -145,14 +144,9 @@ def cell_in_view(tables: Tables, agent: Int[Array, "*B"], v: Int[Array, ""]) -> 
 def tables_of(grid: Grid) -> Tables:
     layout, stride, half = grid.layout, grid.stride, grid.view // 2
     cols = layout.shape[1]
-    is_free = np.pad(layout.is_free, ((0, 0), (0, stride - cols)))
-    cells = np.arange(is_free.size)
-    moves = dict(zip(ACTIONS, (0, *(dr * stride + dc for dr, dc in NEIGHBOURS)), strict=True))
-    targets = [np.clip(cells + move, 0, is_free.size - 1) for move in moves.values()]
-    walk = np.stack([np.where(is_free.ravel()[t], t, cells) for t in targets], axis=-1).astype(np.int32)
-
+    cells = np.arange(layout.shape[0] * stride)
     is_wall = np.pad(~layout.is_free, ((half, half), (half, half + stride - cols)), constant_values=True)
-    crops = np.lib.stride_tricks.sliding_window_view(is_wall, (grid.view, grid.view)).reshape(is_free.size, -1)
+    crops = np.lib.stride_tricks.sliding_window_view(is_wall, (grid.view, grid.view)).reshape(cells.size, -1)
     wall_pattern = np.unique(crops, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
 
     d = np.arange(-half, half + 1, dtype=np.int32)
@@ -165,10 +159,9 @@ def tables_of(grid: Grid) -> Tables:
 
     return Tables(
         stride=stride,
-        view=grid.view,
         shape=layout.shape,
         start=layout.start[0] * stride + layout.start[1],
-        walk=walk,
+        walk=walk_table(layout, stride),
         walls=crops,
         wall_pattern=wall_pattern,
         offsets=(d[:, None] * stride + d).ravel(),

@@ -119,7 +119,7 @@ def _grid(layout: Layout, objects: tuple[Object, ...], view: int) -> Grid:
     kinds = [KINDS[o.kind] for o in objects]
     places = tuple(_places_of(layout, o, stride) for o in objects)
     start = layout.start[0] * stride + layout.start[1]
-    walk = _constant(_walk_table(layout, stride))
+    walk = _constant(walk_table(layout, stride))
     # Object i reads words cuts[i]:cuts[i+1].
     reset_cuts = np.cumsum([0, *(kind.start_words for kind in kinds)]).tolist()
     step_cuts = np.cumsum([0, *(kind.move_words for kind in kinds)]).tolist()
@@ -220,7 +220,7 @@ def _constant(table: np.ndarray) -> Array:
         return jax.device_put(table, may_alias=False)
 
 
-def _walk_table(layout: Layout, stride: int) -> Int[np.ndarray, "F A"]:
+def walk_table(layout: Layout, stride: int) -> Int[np.ndarray, "F A"]:
     """Where each action leads from each flat cell, walls minded and objects not."""
     is_free = _flat(layout.is_free, stride, False)
     cells = np.arange(len(is_free), dtype=np.int32)
