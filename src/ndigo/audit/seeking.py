@@ -41,7 +41,7 @@ def make_seeker(world: World) -> Callable[[Plan], Policy]:
     goal_of = np.zeros(len(tables.walk), np.int32)
     goal_of[free] = np.arange(len(free))
     cells = np.arange(len(tables.walk))
-    away = jnp.asarray(np.stack([steps_to(tables.walk, cells == cell) for cell in free]))  # [goal, F]
+    away = jnp.asarray(steps_to(tables.walk, cells == free[:, None]))  # [goal, F]
     goal_of, walk, offsets = jnp.asarray(goal_of), jnp.asarray(tables.walk), jnp.asarray(tables.offsets)
     blocking = jnp.array([1 + i for i, thing in enumerate(world.grid.objects) if thing.is_blocking], int)
 

@@ -64,8 +64,7 @@ def _pair_horizon(tables: Tables, pair: tuple[int, int], limit: int) -> int:
     sees = np.stack([tables.in_view[o][free][:, np.isin(tables.motions[o].cells, cells[o])].any(axis=1) for o in pair])
     others = [c for o, c in enumerate(cells) if tables.motions[o].is_blocking and o not in pair]
     is_still = np.array([tables.motions[o].is_still for o in pair])
-    steps_to_see = np.stack([steps_to(walk, s) for s in sees])
-    steps_to_room = np.stack([steps_to(walk, r) for r in room])
+    steps_to_see, steps_to_room = steps_to(walk, sees), steps_to(walk, room)
     # From a try at one room to a sight of the other.
     steps_back = [steps_to_see[1 - o][steps_to_room[o] <= 1].min() for o in (0, 1)]
     is_other = np.isin(free, np.concatenate([*others, [NOWHERE]]))
@@ -140,11 +139,11 @@ def free_cells(tables: Tables) -> np.ndarray:
         seen = wider
 
 
-def steps_to(walk: np.ndarray, goal: np.ndarray) -> np.ndarray:
+def steps_to(walk: Int[np.ndarray, "F A"], goal: Bool[np.ndarray, "... F"]) -> Int[np.ndarray, "... F"]:
     """The fewest steps from each cell to one of the goal's; walks can be reversed."""
     steps = np.where(goal, 0, len(walk))
     for _ in range(len(walk)):
-        nearer = np.minimum(steps, steps[walk].min(axis=1) + 1)
+        nearer = np.minimum(steps, steps[..., walk].min(axis=-1) + 1)
         if (nearer == steps).all():
             break
         steps = nearer

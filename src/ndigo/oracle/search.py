@@ -69,7 +69,7 @@ def search_path(world: World, name: str, width: int = 4096) -> SearchPath:
     p = motion.prior.sum(axis=0).astype(np.float64)
     is_possible = p > 0
     p, sees = p[is_possible] / p.sum(), tables.in_view[i][free][:, is_possible] > 0
-    distance = np.stack([steps_to(walk, column) for column in sees.T], axis=1)  # [F, S]
+    distance = steps_to(walk, sees.T).T  # [F, S]
     rooms = world.grid.layout.room_of[motion.cells // tables.stride, motion.cells % tables.stride][is_possible]
 
     start = index[tables.start]
@@ -126,10 +126,7 @@ def seek_path(world: World, name: str, width: int = 256) -> tuple[int, ...]:
 
 def first_steps(tables: Tables, free: np.ndarray) -> Int[np.ndarray, "G F"]:
     """The action that starts a shortest path from each flat cell to each free one; stay where they are one."""
-    steps = np.full((len(free), len(tables.walk)), len(free))
-    steps[np.arange(len(free)), free] = 0
-    for _ in range(len(free)):
-        steps = np.minimum(steps, steps[:, tables.walk].min(axis=-1) + 1)
+    steps = steps_to(tables.walk, np.arange(len(tables.walk)) == free[:, None])
     return steps[:, tables.walk].argmin(axis=-1).astype(np.int32)
 
 
