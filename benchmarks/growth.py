@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from ndigo.agent import Ring
-from ndigo.bench.timing import timed
+from ndigo.bench.floor import best_seconds
 from ndigo.config import Config, preset
 from ndigo.fast.compiling import acting_options, learning_options
 from ndigo.naming import default_preset
@@ -116,7 +116,7 @@ def main() -> None:
         ready = dict(zip(configs, threads.map(prepare, configs), strict=True))
     growth: dict[str, Any] = {}
     for name in args.only:
-        times = {n: [timed(ready[name, n], 1).ms for _ in range(args.repeats)] for n in COUNTS[name]}
+        times = {n: [1e3 * best_seconds(ready[name, n], 1) for _ in range(args.repeats)] for n in COUNTS[name]}
         medians = [float(np.median(ms)) for ms in times.values()]
         slope, intercept = np.polyfit(np.log(COUNTS[name]), np.log(medians), 1)
         growth[name] = {"ms": times, "exponent": slope, "at_one_ms": float(np.exp(intercept))}

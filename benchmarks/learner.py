@@ -32,8 +32,7 @@ def ours(batch: int, repeats: int) -> dict[str, Any]:
     import jax.numpy as jnp
 
     from ndigo.agent import Ring
-    from ndigo.bench.floor import measure_rates, update_floor
-    from ndigo.bench.timing import timed
+    from ndigo.bench.floor import best_seconds, measure_rates, update_floor
     from ndigo.config import preset
     from ndigo.paper.experiments import EXPERIMENTS
     from ndigo.rewards import make_reward
@@ -53,10 +52,10 @@ def ours(batch: int, repeats: int) -> dict[str, Any]:
         learner_state[0], numbers = step(jax.random.key(2), learner_state[0], window)
         return numbers
 
-    times = [timed(update, 1) for _ in range(repeats)]
+    times = [1e3 * best_seconds(update, 1) for _ in range(repeats)]
     num_params = sum(x.size for x in jax.tree.leaves(learner_state[0].params))
     cost, rates = update_floor(config, world, reward, num_params), measure_rates("float32")
-    return {"ms": [t.ms for t in times], "floor_ms": 1e3 * cost.seconds(rates), "operations": cost.operations}
+    return {"ms": times, "floor_ms": 1e3 * cost.seconds(rates), "operations": cost.operations}
 
 
 def sizes(batch: int, repeats: int) -> dict[str, int]:

@@ -16,7 +16,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ndigo.bench.layers import encoder_layers, features
 from ndigo.config import Config
@@ -94,10 +93,15 @@ def measure_rates(precision: str) -> Rates:
 
 def best_seconds(call: Callable[[], Any], repeats: int = 7) -> float:
     """The fastest of the repeats: a floor is what the device can do undisturbed."""
+    return min(seconds_of(call, repeats))
+
+
+def seconds_of(call: Callable[[], Any], repeats: int) -> list[float]:
+    """Each of the repeats, after one call that compiles."""
     jax.block_until_ready(call())
-    times = []
+    seconds = []
     for _ in range(repeats):
         began = time.perf_counter()
         jax.block_until_ready(call())
-        times.append(time.perf_counter() - began)
-    return float(np.min(times))
+        seconds.append(time.perf_counter() - began)
+    return seconds

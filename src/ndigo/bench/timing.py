@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ndigo.agent.retrace import retrace_targets
-from ndigo.bench.floor import Rates, measure_rates, update_floor
+from ndigo.bench.floor import Rates, measure_rates, seconds_of, update_floor
 from ndigo.config import Config
 from ndigo.fast.compiling import Options, acting_options, learning_options
 from ndigo.networks import lower
@@ -52,16 +52,6 @@ class Timings:
     rates: Rates
 
 
-def timed(call: Callable[[], Any], repeats: int) -> Time:
-    jax.block_until_ready(call())
-    seconds = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        jax.block_until_ready(call())
-        seconds.append(time.perf_counter() - began)
-    return quartiles(seconds)
-
-
 def quartiles(seconds: list[float]) -> Time:
     low, median, high = np.percentile(seconds, [25, 50, 75])
     return Time(1e3 * float(median), 1e3 * float(low), 1e3 * float(high))
@@ -87,7 +77,7 @@ def measure(config: Config, world: World, reward: IntrinsicReward, repeats: int)
     calls = _calls(config, reward, trainer, state)
     with ThreadPoolExecutor() as threads:
         jax.block_until_ready(list(threads.map(lambda call: call(), calls.values())))
-    parts |= {name: timed(call, repeats) for name, call in calls.items()}
+    parts |= {name: quartiles(seconds_of(call, repeats)) for name, call in calls.items()}
     num_params = sum(x.size for x in jax.tree.leaves(state.learner.params)) // config.seeds
     cost, rates = update_floor(config, world, reward, num_params), measure_rates(config.precision)
     trained = config.seeds * config.batch * config.window
