@@ -43,7 +43,7 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
         with running(f"{whose} pay"):
             paid = reward.pay(params, memory, model, seen)
         _check_types(whose, paid, T, len(world.channels))
-        tried = _both_ways(reward, params, memory, model, seen) if reward.reads else None
+        tried = _both_ways(reward, params, memory, model, seen)
         return dataclasses.replace(paid, notes=(paid.notes, tried))
 
     learner = make_learner(config, world, dataclasses.replace(reward, pay=pay))
@@ -65,13 +65,7 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
     with running(f"{whose} pay"):
         paid = jax.device_get(once(play)(jax.random.key(0), params, window))
     notes, tried = paid.notes
-    paid = dataclasses.replace(paid, notes=notes)
-    step = jax.ShapeDtypeStruct((), jnp.int32)
-    after = returned(f"{whose} after_update", reward.after_update, state.memory, state.params.model, paid, step)
-    require_same(f"{whose} after_update", after, state.memory, "what remember returned")
-    _check_values(whose, paid)
-    if tried is not None:
-        _check_reads(whose, *tried)
+    _check_paid(reward, state.params.model, state.memory, dataclasses.replace(paid, notes=notes), tried)
 
 
 def check_pay(reward: IntrinsicReward, frame: Frame, num_actions: int, config: Config) -> None:
@@ -107,18 +101,13 @@ def check_pay(reward: IntrinsicReward, frame: Frame, num_actions: int, config: C
         with running(f"{whose} pay"):
             paid = reward.pay(own, reward.remember(model), model, seen)
         _check_types(whose, paid, T, len(frame.channels))
-        return paid, _both_ways(reward, own, reward.remember(model), model, seen) if reward.reads else None
+        return paid, _both_ways(reward, own, reward.remember(model), model, seen)
 
     model = jax.tree.map(_small, like)
     # A curiosity may be made inside somebody's `jit`.
     with running(f"{whose} pay"), jax.ensure_compile_time_eval():
         paid, tried = jax.device_get(once(play)(jax.random.key(0), model, o_t, a_tm1, is_first))
-    step = jax.ShapeDtypeStruct((), jnp.int32)
-    after = returned(f"{whose} after_update", reward.after_update, memory, like, paid, step)
-    require_same(f"{whose} after_update", after, memory, "what remember returned")
-    _check_values(whose, paid)
-    if tried is not None:
-        _check_reads(whose, *tried)
+    _check_paid(reward, like, memory, paid, tried)
 
 
 def refuse_unhashable(reward: IntrinsicReward) -> None:
@@ -164,6 +153,16 @@ def _check_memory(reward: IntrinsicReward, memory: Any) -> None:
         raise NdigoError(f"reward {reward.name}: {said}")
 
 
+def _check_paid(reward: IntrinsicReward, model: Any, memory: Any, paid: Paid, tried: Any) -> None:
+    """What it paid, what it remembers of that, and what `_both_ways` made of another table."""
+    whose, step = f"reward {reward.name}:", jax.ShapeDtypeStruct((), jnp.int32)
+    after = returned(f"{whose} after_update", reward.after_update, memory, model, paid, step)
+    require_same(f"{whose} after_update", after, memory, "what remember returned")
+    _check_values(whose, paid)
+    if tried is not None:
+        _check_reads(whose, *tried)
+
+
 def _check_types(whose: str, paid: Any, T: int, C: int) -> None:
     require_record(f"{whose} pay", paid, Paid)
     require_array(f"{whose} pay's r_t", paid.r_t, (T, EPISODES), "floating")
@@ -191,11 +190,13 @@ def _check_values(whose: str, paid: Paid) -> None:
         raise NdigoError(f"{whose} pay's r_tc sums to {ours:.4g} where r_t is {theirs:.4g}, expected the same sum")
 
 
-def _both_ways(reward: IntrinsicReward, params: Any, memory: Any, model: Any, seen: Seen) -> tuple[Paid, Array]:
+def _both_ways(reward: IntrinsicReward, params: Any, memory: Any, model: Any, seen: Seen) -> tuple[Paid, Array] | None:
     """What `pay`, and what `reads` make of the window with a table of losses that differ, as a fresh model's do not.
 
     r_t = sum over (k, w) of w L_{t+1|t+1-k}, k cut at the episode's first frame: so a stream is paid (`curiosity`).
     """
+    if not reward.reads:
+        return None
     drawn = jax.random.uniform(jax.random.key(0), table(seen).shape)
     seen = dataclasses.replace(seen, loss_tk=jnp.where(table(seen) == 0, 0.0, drawn))  # 0: beyond the window
     by_reads = PaySum(reward.reads, reward.reads_memory)(params, memory, model, seen)
