@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ndigo.errors import NdigoError, running
+from ndigo.fast.compiling import quick_options
 
 
 def returned(whose: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -19,8 +20,7 @@ def returned(whose: str, function: Callable[..., Any], *args: Any) -> Any:
 
 def once(function: Callable[..., Any]) -> Callable[..., Any]:
     """`jit` of what runs a single time: on a CPU it is compiled in half the time, unoptimised."""
-    options = {"xla_backend_optimization_level": 0} if jax.default_backend() == "cpu" else None
-    return jax.jit(function, compiler_options=options)
+    return jax.jit(function, compiler_options=quick_options())
 
 
 def require_array(whose: str, found: Any, shape: Sequence[int], kind: type | str, why: str = "") -> None:
@@ -50,7 +50,7 @@ def require_same(whose: str, found: Any, wanted: Any, of: str) -> None:
 
 def text_of(found: Any) -> str:
     """`int32[3,5]` of an array; the kind of anything else, with its leaves if they are few."""
-    if hasattr(found, "dtype"):
+    if _is_array(found):
         return f"{found.dtype}{_axes(found.shape)}"
     if found is None:
         return "None"
