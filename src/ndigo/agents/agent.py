@@ -127,7 +127,7 @@ class Agent:
         """Where the probe, reading b_t, puts each object: [N, rows, columns], each summing to 1."""
         if self.params.probe is None or self.world.map_shape is None:
             raise NdigoError("this world has no truth, so no probe was trained")
-        return np.asarray(self._locate(self.networks.probe, state.b_t)).reshape(-1, *self.world.map_shape)
+        return np.asarray(_locate(self.networks.probe, state.b_t)).reshape(-1, *self.world.map_shape)
 
     def predict(self, state: AgentState, actions: Any) -> Any:
         """What is expected after 1..K of these actions: of bits, the chance [K, V, V, C] that each cell is 1."""
@@ -138,7 +138,7 @@ class Agent:
             raise NdigoError(f"actions are {a_k.dtype}{list(a_k.shape)}, expected at least one whole number in a row")
         if not 0 <= a_k.min() <= a_k.max() < num_actions:
             raise NdigoError(f"actions reach from {a_k.min()} to {a_k.max()}, expected 0 to {num_actions - 1}")
-        return jax.device_get(self._predict(self.networks.model, state.b_t, jnp.asarray(a_k)))
+        return jax.device_get(_expect(self.networks.model, state.b_t, jnp.asarray(a_k)))
 
     @cached_property
     def _start(self) -> Any:
@@ -157,13 +157,8 @@ class Agent:
 
         return jax.jit(step)
 
-    @cached_property
-    def _locate(self) -> Any:
-        return jax.jit(Probe.locate)
 
-    @cached_property
-    def _predict(self) -> Any:
-        return jax.jit(WorldModel.expect)
+_locate, _expect = jax.jit(Probe.locate), jax.jit(WorldModel.expect)
 
 
 def _as_arrays(o_t: Any) -> Any:
