@@ -27,7 +27,8 @@ from ndigo.gate.shapes import once
 from ndigo.interop.suites import SUITES, from_gymnax, from_navix, from_xminigrid, suite_world
 from ndigo.interop.suites.spaces import frame_of
 from ndigo.interop.suites.stepped import world_of_steps
-from ndigo.training.streams import Slots, new_actor, play_slots
+from ndigo.training.streams.actor import new_actor
+from ndigo.training.streams.slots import Slots, play_slots
 from ndigo.worlds import World
 
 LONGEST, SLOTS = 5, 60

@@ -24,9 +24,9 @@ from ndigo.evaluation.true_cells import object_cells
 from ndigo.frames import Frame
 from ndigo.networks import Core, lower
 from ndigo.rewards import IntrinsicReward
-from ndigo.training.streams import make_streams
 from ndigo.training.streams.collector import Collector, exploring
-from ndigo.training.streams.hosted import make_hosted
+from ndigo.training.streams.crowd import make_streams
+from ndigo.training.streams.host_rows import make_hosted
 from ndigo.types import Episode, Twins, Window, action_type
 from ndigo.worlds import World
 
@@ -141,6 +141,6 @@ def make_episodes(config: Config, world: World, reward: IntrinsicReward, by: Twi
 def make_collector(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Collector:
     """Whole episodes where all have one length, else streams that go on from round to round."""
     if world.host is not None:
-        return make_hosted(config, world, reward, by)
+        return make_hosted(config, world, reward)
     make = make_episodes if world.ends is None else make_streams
     return make(config, world, reward, by, parts)

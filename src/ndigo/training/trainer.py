@@ -28,6 +28,7 @@ from ndigo.training.learner import Learner, make_learner
 from ndigo.training.rounds import RunRounds, TrainState, in_rounds, make_learn
 from ndigo.training.signals import nothing
 from ndigo.training.streams.collector import Collector
+from ndigo.training.streams.hosted import hosted
 from ndigo.training.twins import twins
 from ndigo.worlds import World
 
@@ -120,4 +121,4 @@ def make_trainer(
         replay=replay,
         steps_per_round=config.actors * actors.steps,
     )
-    return trainer if actors.instead_of is None else actors.instead_of(trainer, make_learn)
+    return trainer if world.host is None else hosted(trainer, config, world, reward, by)

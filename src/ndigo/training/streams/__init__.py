@@ -10,24 +10,7 @@ slots.py          a stretch of its stream on the device, as rows for the replay
 crowd.py          all actors of a seed, exploring and greedy
 resets.py         new episodes inside a loop
 hosted.py         the same streams where the world's environments are stepped by processes of the host
+host_rows.py      the rows they become
 host_slots.py     a stretch of such a stream: all environments step, the device decides
 host_episodes.py  greedy episodes there, and what is measured of them
 """
-
-from ndigo.training.streams.actor import Actor, advance, decide, draw_slots, new_actor
-from ndigo.training.streams.crowd import Crowd, make_streams
-from ndigo.training.streams.slots import Slots, believe, cut_slots, play_slots
-
-__all__ = [
-    "Actor",
-    "Crowd",
-    "Slots",
-    "advance",
-    "believe",
-    "cut_slots",
-    "decide",
-    "draw_slots",
-    "make_streams",
-    "new_actor",
-    "play_slots",
-]

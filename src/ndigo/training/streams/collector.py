@@ -26,7 +26,6 @@ class Collector:
     measure: Callable[[Params, Array], Measured]  # params, key -> greedy episodes
     windows_per_round: int  # of this part of the seed
     steps: int  # of each actor in a round
-    instead_of: Callable[..., Any] | None = None  # trainer, `make_learn` -> a trainer whose world the host steps
 
 
 class Exploring(NamedTuple):

@@ -14,87 +14,73 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array
 
+from ndigo.agent import Ring
 from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
+from ndigo.training.rounds import make_learn
 from ndigo.training.signals import nothing, wait_for
-from ndigo.training.streams.actor import new_actors
-from ndigo.training.streams.collector import Collector, exploring
-from ndigo.training.streams.crowd import Crowd, windows_of_actor
+from ndigo.training.streams.collector import exploring
+from ndigo.training.streams.crowd import Crowd
 from ndigo.training.streams.host_episodes import make_measure
-from ndigo.training.streams.host_slots import SeedEnvironments, drawing, make_player, nothing_seen
-from ndigo.training.streams.slots import Slots, believe, cut_slots
-from ndigo.types import Twins, Window
+from ndigo.training.streams.host_rows import rows_of
+from ndigo.training.streams.host_slots import SeedEnvironments, drawing, make_player
+from ndigo.training.streams.slots import Slots
+from ndigo.types import Twins
 from ndigo.worlds import World
 from ndigo.worlds.host import Told, seed_of
 
+if TYPE_CHECKING:
+    from ndigo.training.trainer import Trainer
 
-def make_hosted(config: Config, world: World, reward: IntrinsicReward, by: Twins) -> Collector:
-    """Its `explore` gives rows of nothing, for their types; its `measure` is of all seeds, params [S, ...]."""
+
+def hosted(trainer: Trainer, config: Config, world: World, reward: IntrinsicReward, by: Twins) -> Trainer:
+    """The trainer with rounds and evaluations that environments of the host play."""
     epsilons, longest, greedy = exploring(config, reward)
-    num_windows = windows_of_actor(config, world, reward)
-    T, E, num_slots = config.window, config.actors, num_windows * config.window
-    num_watched = min(E, config.evaluation_episodes)
-    explorers, watched = (SeedEnvironments(world, config.seeds, num) for num in (E, num_watched))
+    num_watched = min(config.actors, config.evaluation_episodes)
+    explorers, watched = (SeedEnvironments(world, config.seeds, num) for num in (config.actors, num_watched))
     play = make_player(world, by)
     joined = by.compiled(jax.vmap(lambda params: by.joined(lower(params, config.precision).agent)), "act", None)
+    num_slots = trainer.collector.steps
+    draw = drawing(num_slots, world.num_actions, longest, epsilons)
 
-    def start(key: Array, params: Params) -> Crowd:
-        return Crowd(actors=new_actors((E,), params.agent.size), b_tm1=jnp.zeros((E, params.model.core.size)))
+    def collect(policy: Any, key: Array, crowd: Crowd, told: Told, at_slot: Any) -> tuple[Crowd, Told, Slots]:
+        actors, told, slots = play(explorers, policy, epsilons, crowd.actors, draw(key), told, config.window, at_slot)
+        return dataclasses.replace(crowd, actors=actors), told, slots
 
-    def rows_of(params: Params, slots: Slots, b_tm1: Array) -> tuple[Window, Array]:
-        """Of one seed, as one block of the replay, and the beliefs after them."""
-        rows = jax.vmap(lambda slots: cut_slots(slots, T, world.num_actions))(slots)
-        rows, b_tm1 = believe(world, lower(params, config.precision).model.core, rows, b_tm1)
-        return jax.tree.map(lambda x: lax.collapse(x, 0, 2), rows), b_tm1
+    def store(stored: Ring, params: Params, slots: Slots, crowd: Crowd) -> tuple[Ring, Crowd]:
+        rows, crowd = rows_of(config, world, params, slots, crowd)
+        return trainer.replay.add(stored, rows), crowd
 
-    def explore(key: Array, params: Params, crowd: Crowd) -> tuple[Window, Crowd]:
-        rows, b_tm1 = rows_of(params, nothing_seen(world, params.agent.size, (E,), num_slots, num_windows), crowd.b_tm1)
-        return rows, Crowd(actors=crowd.actors, b_tm1=b_tm1)
-
-    def in_rounds(add: Callable[[Any, Window], Any], learn: Callable[..., Any]) -> Callable[..., Any]:
-        draw = drawing(num_slots, world.num_actions, longest, epsilons)
-
-        def collect(policy: Any, key: Array, crowd: Crowd, told: Told, at_slot: Any) -> tuple[Crowd, Told, Slots]:
-            actors, told, slots = play(explorers, policy, epsilons, crowd.actors, draw(key), told, T, at_slot)
-            return Crowd(actors=actors, b_tm1=crowd.b_tm1), told, slots
-
-        def store(stored: Any, params: Params, slots: Slots, crowd: Crowd) -> tuple[Any, Crowd]:
-            rows, b_tm1 = rows_of(params, slots, crowd.b_tm1)
-            return add(stored, rows), Crowd(actors=crowd.actors, b_tm1=b_tm1)
-
-        def begin(params: Params, crowd: Crowd, key: Array) -> tuple[Crowd, Told]:
-            """At first frames; of what was before only the tally of finished episodes is kept."""
-            new = start_all(key, params)
-            actors = dataclasses.replace(new.actors, finished=crowd.actors.finished)
-            return Crowd(actors=actors, b_tm1=new.b_tm1), explorers.begin(seed_of(key[0]))
-
-        start_all = jax.jit(jax.vmap(start))
-        store_all = by.compiled(jax.vmap(store), "act", None, donate=0)
-        return spread_over_slots(config.updates_per_round, num_slots, begin, collect, store_all, learn, joined)
-
-    measure = make_measure(config, world, reward, by, watched, play, joined, jnp.full(num_watched, greedy))
+    def begin(params: Params, crowd: Crowd, key: Array) -> tuple[Crowd, Told]:
+        """At first frames; of what was before only the tally of finished episodes is kept."""
+        new = start_all(key, params)
+        actors = dataclasses.replace(new.actors, finished=crowd.actors.finished)
+        return dataclasses.replace(new, actors=actors), explorers.begin(seed_of(key[0]))
 
     def close() -> None:
         explorers.close()
         watched.close()
 
-    def instead_of(trainer: Any, make_learn: Callable[..., Any]) -> Any:
-        replay, one_update = trainer.replay, dataclasses.replace(config, updates_per_round=1)
-        learn = make_learn(one_update, replay, lambda _: (trainer.learner, None))
-        once = by.compiled(lambda state, rows, key: learn(state, rows, key, {}), "learn", None, donate=0)
-        return dataclasses.replace(trainer, run_rounds=in_rounds(replay.add, once), measure=measure, close=close)
-
-    return Collector(start, explore, measure, E * num_windows, num_slots, instead_of)
+    start_all = jax.jit(jax.vmap(trainer.collector.start))
+    store_all = by.compiled(jax.vmap(store), "act", None, donate=0)
+    one_update = dataclasses.replace(config, updates_per_round=1)
+    learn = make_learn(one_update, trainer.replay, lambda _: (trainer.learner, trainer.collector))
+    once = by.compiled(lambda state, rows, key: learn(state, rows, key, {}), "learn", None, donate=0)
+    return dataclasses.replace(
+        trainer,
+        run_rounds=spread_over_slots(config.updates_per_round, num_slots, begin, collect, store_all, once, joined),
+        measure=make_measure(config, world, reward, by, watched, play, joined, jnp.full(num_watched, greedy)),
+        close=close,
+    )
 
 
 def spread_over_slots(
