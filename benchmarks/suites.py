@@ -34,8 +34,8 @@ from jax import lax
 from rich.console import Console
 from rich.table import Table
 
+from ndigo.fast.resets import begin_where
 from ndigo.interop.suites import suite_world
-from ndigo.training.streams.resets import begin_where
 from ndigo.worlds import World
 
 WORLDS = (

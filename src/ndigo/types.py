@@ -138,6 +138,7 @@ class Twins:
     ]  # model, window, number of pairs -> loss with its gradient, what was seen
     joined: Callable[[Any], Any]  # Q-network -> the same, for many steps in a loop
     play: Callable[..., Episode]  # world, joined network, key, epsilon, every, longest stretch -> one episode
+    begin_where: Callable[..., Any]  # reset, whether the episode is over, key, state -> a new state or the same
     compiled: Callable[..., Callable[..., Any]]  # a function, its name, what it is made from -> `jit` of it
 
 

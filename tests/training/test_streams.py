@@ -20,11 +20,12 @@ from stream_worlds import corridor_to_goal, counting, hosted_counting, read_coun
 
 from ndigo.config import preset
 from ndigo.evaluation import streams
+from ndigo.fast import resets
+from ndigo.fast.resets import num_operations
 from ndigo.rewards import make_reward
 from ndigo.rewards.reward import earned
-from ndigo.training.streams import resets
-from ndigo.training.streams.resets import begin_where, num_operations
 from ndigo.training.trainer import Trainer, make_trainer
+from ndigo.training.twins import PLAIN
 from ndigo.types import Paid
 
 T, ACTORS, WINDOWS, LONGEST = 5, 3, 6, 6
@@ -178,8 +179,12 @@ def test_episodes_are_measured_fewer_at_a_time_where_the_models_answers_are_many
             np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("few", [0, resets.FEW], ids=["a few at a time", "for every actor"])
-def test_new_episodes_are_made_where_one_is_over_whatever_the_axes(few, monkeypatch):
+@pytest.mark.parametrize(
+    ("begin", "few"),
+    [(resets.begin_where, 0), (resets.begin_where, resets.FEW), (PLAIN.begin_where, None)],
+    ids=["a few at a time", "for every actor", "plain"],
+)
+def test_new_episodes_are_made_where_one_is_over_whatever_the_axes(begin, few, monkeypatch):
     monkeypatch.setattr(resets, "FEW", few)
 
     def reset(key):
@@ -191,7 +196,7 @@ def test_new_episodes_are_made_where_one_is_over_whatever_the_axes(few, monkeypa
     state = {"x": jnp.zeros((3, 20, 2)), "key": keys_before, "time": jnp.full((3, 20), 7, jnp.int16)}
 
     def one(is_over, key, state):
-        return begin_where(reset, is_over, key, state)
+        return begin(reset, is_over, key, state)
 
     made = jax.jit(jax.vmap(jax.vmap(one)))(is_over, keys, state)
     expected = jax.vmap(jax.vmap(reset))(keys)

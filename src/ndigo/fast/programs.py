@@ -16,11 +16,13 @@ import json
 import os
 import platform
 import re
+import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 from jax import export
 
@@ -28,7 +30,6 @@ import ndigo
 from ndigo.config import Config
 from ndigo.errors import NdigoError
 from ndigo.fast.compile_cache import by_source
-from ndigo.fast.outline import outline, tree_of
 from ndigo.storage.run_folder import make_folder, write_whole
 from ndigo.worlds import World
 
@@ -153,3 +154,37 @@ def _save(path: Path, text: export.Exported, shape: Any) -> None:
         ours = [p for p in path.parent.iterdir() if re.fullmatch(r"[0-9a-f]{64}(-[0-9]+)?", p.name)]
         for old in sorted(ours, key=lambda p: p.stat().st_mtime)[:-MOST_KEPT]:
             old.unlink(missing_ok=True)
+
+
+def outline(result: Any, args: tuple[Any, ...]) -> Any:
+    """The structure of a program's result as JSON, so that it need not be traced to know what its leaves are.
+
+    A part that has the structure of an argument is that argument's number; else a tuple is a list, a record its class
+    and fields, and an array is "leaf".
+    """
+    structures = [jax.tree.structure(arg) for arg in args]
+
+    def of(x: Any) -> Any:
+        if (structure := jax.tree.structure(x)) in structures:
+            return structures.index(structure)
+        if type(x) is tuple:
+            return [of(part) for part in x]
+        if isinstance(x, eqx.Module):
+            fields = {field.name: of(getattr(x, field.name)) for field in dataclasses.fields(x)}
+            return {"record": [type(x).__module__, type(x).__qualname__], "fields": fields}
+        return None if x is None else "leaf"
+
+    return of(result)
+
+
+def tree_of(shape: Any, args: tuple[Any, ...]) -> Any:
+    """A tree of that outline, whatever its leaves; records are looked for among what has been imported."""
+    if isinstance(shape, int):
+        return args[shape]
+    if isinstance(shape, list):
+        return tuple(tree_of(part, args) for part in shape)
+    if isinstance(shape, dict):
+        module, name = shape["record"]
+        fields = {field: tree_of(part, args) for field, part in shape["fields"].items()}
+        return getattr(sys.modules[module], name)(**fields)
+    return shape

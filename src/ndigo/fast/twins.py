@@ -5,6 +5,15 @@ from ndigo.fast.encoder import encode
 from ndigo.fast.episode import joined, play
 from ndigo.fast.gru import unroll
 from ndigo.fast.prediction import predict
+from ndigo.fast.resets import begin_where
 from ndigo.types import Twins
 
-FAST = Twins(encode=encode, unroll=unroll, predict=predict, joined=joined, play=play, compiled=compiled)
+FAST = Twins(
+    encode=encode,
+    unroll=unroll,
+    predict=predict,
+    joined=joined,
+    play=play,
+    begin_where=begin_where,
+    compiled=compiled,
+)

@@ -16,6 +16,7 @@ from ndigo.model import predict
 from ndigo.networks import GRU, Tree, unroll
 from ndigo.training.acting import play
 from ndigo.types import Twins
+from ndigo.worlds.rollout import begin_where
 
 
 def compiled(function: Callable[..., Any], name: str, made_from: Any, donate: int | None = None) -> Callable[..., Any]:
@@ -27,7 +28,15 @@ def compiled(function: Callable[..., Any], name: str, made_from: Any, donate: in
     return jax.jit(function, donate_argnums=() if donate is None else (donate,))
 
 
-PLAIN = Twins(encode=encode, unroll=unroll, predict=predict, joined=as_it_is, play=play, compiled=compiled)
+PLAIN = Twins(
+    encode=encode,
+    unroll=unroll,
+    predict=predict,
+    joined=as_it_is,
+    play=play,
+    begin_where=begin_where,
+    compiled=compiled,
+)
 
 
 def twins(config: Config) -> Twins:

@@ -12,7 +12,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int
 
 from ndigo.types import Policy, Truth
 from ndigo.worlds.world import World
@@ -25,6 +25,11 @@ class Rollout(eqx.Module):
     a_t: Int[Array, " S"]
     truth_t: Any  # S+1 times `Truth`; None where the world has none
     notes_t: Any = None  # S+1 times what `note` makes of a state
+
+
+def begin_where(reset: Callable[[Array], Any], is_over: Bool[Array, ""], key: Array, state: Any) -> Any:
+    """`reset(key)` where the episode is over, else the state."""
+    return jax.tree.map(lambda new, old: jnp.where(is_over, new, old).astype(old.dtype), reset(key), state)
 
 
 def rollout(world: World, policy: Policy, key: Array, note: Callable[[Any], Any] = lambda state: None) -> Rollout:

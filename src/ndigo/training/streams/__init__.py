@@ -8,7 +8,6 @@ collector.py      what a maker of actors returns, here and for whole episodes (`
 actor.py          what an actor carries, how it chooses, and what an end leaves of it
 slots.py          a stretch of its stream on the device, as rows for the replay
 crowd.py          all actors of a seed, exploring and greedy
-resets.py         new episodes inside a loop
 hosted.py         the same streams where the world's environments are stepped by processes of the host
 host_rows.py      the rows they become
 host_slots.py     a stretch of such a stream: all environments step, the device decides

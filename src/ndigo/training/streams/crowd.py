@@ -45,6 +45,7 @@ def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twin
     epsilons, longest, greedy = exploring(config, reward)
     num_windows = windows_of_actor(config, world, reward)
     num_slots = num_windows * config.window
+    play = partial(play_slots, begin=by.begin_where)
 
     def start(key: Array, params: Params) -> Crowd:
         keys = parts.own(jax.random.split(key, config.actors))
@@ -56,7 +57,7 @@ def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twin
         policy = by.joined(params.agent)
 
         def one(key: Array, actor: Actor, epsilon: Array) -> tuple[Actor, Window]:
-            actor, slots, _ = play_slots(world, policy, key, actor, epsilon, num_slots, longest)
+            actor, slots, _ = play(world, policy, key, actor, epsilon, num_slots, longest)
             return actor, cut_slots(slots, config.window, world.num_actions)
 
         keys = jax.random.split(key, config.actors)
@@ -72,7 +73,7 @@ def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twin
         def one(key: Array) -> tuple[Window, Note]:
             key_reset, key_play = jax.random.split(key)
             actor, noting = new_actor(world.reset(key_reset), policy.size), partial(note, world)
-            _, slots, notes = play_slots(world, policy, key_play, actor, greedy, world.num_steps, 1, noting)
+            _, slots, notes = play(world, policy, key_play, actor, greedy, world.num_steps, 1, noting)
             whole = cut_slots(slots, world.num_steps, world.num_actions)
             stream = jax.tree.map(lambda x: x[0], whole)
             return eqx.tree_at(lambda w: w.belief, stream, jnp.zeros(size)), notes

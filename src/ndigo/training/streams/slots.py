@@ -15,9 +15,9 @@ from ndigo.agent import time_first
 from ndigo.evaluation.true_cells import object_cells
 from ndigo.networks import Core
 from ndigo.training.streams.actor import Actor, advance, decide, draw_slots
-from ndigo.training.streams.resets import begin_where
 from ndigo.types import Window, action_type
 from ndigo.worlds import World
+from ndigo.worlds.rollout import begin_where
 
 
 class Slots(eqx.Module):
@@ -44,6 +44,7 @@ def play_slots(
     num_slots: int,
     longest: int,
     note: Callable[[Any], Any] = lambda state: None,
+    begin: Callable[..., Any] = begin_where,
 ) -> tuple[Actor, Slots, Any]:
     """S slots of one actor; a stretch ends with its episode. Also what is to be noted of each of the S+1 states."""
     assert world.ends is not None
@@ -63,7 +64,7 @@ def play_slots(
         key_step, key_reset, draw = drawn
         is_last = world.ends(actor.state)[0]  # type: ignore[misc]
         did = decide(policy, epsilon, world.num_actions, world.observe(actor.state), actor, draw)
-        state = begin_where(world.reset, is_last, key_reset, world.step(key_step, actor.state, did.a_t))
+        state = begin(world.reset, is_last, key_reset, world.step(key_step, actor.state, did.a_t))
         r_t = jnp.float32(0) if world.task_reward is None else world.task_reward(state).astype(jnp.float32)
         r_t = jnp.where(is_last, 0.0, r_t)
         step = jnp.where(is_last, 0, did.a_t), jnp.where(is_last, 1.0, did.mu_t), r_t, actor.h_tm1

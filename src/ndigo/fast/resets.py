@@ -1,4 +1,4 @@
-"""New episodes inside a loop over steps, made only for the actors that need one.
+"""The twin of `worlds.rollout.begin_where`: new episodes inside a loop, made only for the actors that need one.
 
 Under `vmap` a choice computes both sides, and to make a world can take a hundred times as long as to step in it. So the
 actors whose episode is over are found in the whole batch, whatever axes it has, and their worlds made a few at a time:
@@ -19,6 +19,8 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool
 
+from ndigo.worlds import rollout
+
 FEW = 128  # operations of a reset: CartPole's has 31, MinAtar's Breakout 95, NAVIX's DoorKey 408, Craftax-Classic 1,167
 SHARE = 16  # one world of so many is made at a time: at most a sixteenth of the work is in vain
 
@@ -26,7 +28,7 @@ SHARE = 16  # one world of so many is made at a time: at most a sixteenth of the
 def begin_where(reset: Callable[[Array], Any], is_over: Bool[Array, ""], key: Array, state: Any) -> Any:
     """`reset(key)` where the episode is over, else the state: for one actor, or under any number of `vmap`s."""
     if num_operations(jax.make_jaxpr(reset)(key).jaxpr) <= FEW:
-        return jax.tree.map(lambda new, old: jnp.where(is_over, new, old).astype(old.dtype), reset(key), state)
+        return rollout.begin_where(reset, is_over, key, state)
     return _one(reset)(is_over, jax.random.key_data(key), state)
 
 
