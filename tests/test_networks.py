@@ -83,7 +83,7 @@ def test_encoder_is_two_library_convolutions_and_a_dense_layer(V):
 
 
 def test_encoder_treats_every_leading_axis_as_more_streams():
-    encoder = random_weights(lambda key: init_encoder(key, (5, 5, 3), 8))
+    encoder = random_weights(lambda key: init_encoder(key, (5, 5, 3), 8, 16))
     o_t = np.random.default_rng(1).integers(2, size=(4, 2, 5, 5, 3)).astype(np.uint8)
     z_t = np.asarray(encoded(encoder, o_t))
     assert z_t.shape == (4, 2, 8)
@@ -99,7 +99,7 @@ def core_inputs(*streams: int):
 
 @cache
 def some_core() -> Core:
-    return random_weights(lambda key: Core(key, bits_shaped((3, 3, 2)), 5, 8, D))
+    return random_weights(lambda key: Core(key, bits_shaped((3, 3, 2)), 5, 8, D, 16))
 
 
 @jax.jit
@@ -132,7 +132,7 @@ def test_seeds_side_by_side_learn_as_alone():
 
     @jax.jit
     def value_and_gradient(key):
-        core = Core(key, bits_shaped((3, 3, 2)), 5, 8, D)
+        core = Core(key, bits_shaped((3, 3, 2)), 5, 8, D, 16)
         return jax.value_and_grad(lambda core: (unrolled(core, *inputs) ** 2).sum())(core)
 
     together = jax.jit(jax.vmap(value_and_gradient))(keys)

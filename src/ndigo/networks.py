@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 RELU_GAIN = 2**0.5  # keeps the variance through a ReLU
 SMALL_GAIN = 0.1  # output layers whose first answers should be near zero
-NUM_FILTERS = 16  # of each layer of the CNN (paper)
 
 Tree = TypeVar("Tree")
 
@@ -158,15 +157,7 @@ class Core(eqx.Module):
     from_action: Float[Array, "A 3*D"]
     gru: GRU
 
-    def __init__(
-        self,
-        key: Array,
-        frame: Frame,
-        num_actions: int,
-        num_features: int,
-        size: int,
-        num_filters: int = NUM_FILTERS,
-    ):
+    def __init__(self, key: Array, frame: Frame, num_actions: int, num_features: int, size: int, num_filters: int):
         keys = jax.random.split(key, 4)
         self.encoder = frame.init_encoder(keys[0], num_features, num_filters)
         self.from_features = Linear(keys[1], self.encoder.num_features, 3 * size)

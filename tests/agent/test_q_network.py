@@ -18,7 +18,7 @@ GAMMA, LAMBDA = 0.99, 0.97
 
 
 def q_network(seed: int) -> QNetwork:
-    sizes = {"num_actions": A, "num_features": 8, "state_size": 4, "num_hidden": 8}
+    sizes = {"num_actions": A, "num_features": 8, "num_filters": 16, "state_size": 4, "num_hidden": 8}
     network = random_weights(lambda key: QNetwork(key, frame=bits_shaped((3, 3, 2)), **sizes), seed)
     # Larger last layers: values that differ by more than rounding.
     return jax.tree.map(lambda x: 4 * np.asarray(x), network)

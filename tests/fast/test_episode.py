@@ -22,7 +22,7 @@ A = 3
 
 
 def network(frame: Frame, num_actions: int) -> QNetwork:
-    sizes = {"num_actions": num_actions, "num_features": 8, "state_size": 4, "num_hidden": 8}
+    sizes = {"num_actions": num_actions, "num_features": 8, "num_filters": 16, "state_size": 4, "num_hidden": 8}
     return random_weights(lambda key: QNetwork(key, frame=frame, **sizes))  # biases too
 
 

@@ -35,6 +35,7 @@ def model_of(predictor: str | None, likelihood: Likelihood, belief_size: int = 4
             predictor=predictor,
             num_ahead=K,
             num_features=8,
+            num_filters=16,
             belief_size=belief_size,
             num_hidden=8,
         )

@@ -56,6 +56,7 @@ def index_model(num_ahead: int = K) -> WorldModel:
             predictor=None,
             num_ahead=num_ahead,
             num_features=4,
+            num_filters=16,
             belief_size=2,
             num_hidden=4,
         )
@@ -91,6 +92,7 @@ def real_model(predictor: str, kinds=("binary", "one_hot"), num_ahead: int = K) 
             predictor=predictor,
             num_ahead=num_ahead,
             num_features=8,
+            num_filters=16,
             belief_size=4,
             num_hidden=8,
         )

@@ -28,6 +28,7 @@ def setting():
             predictor=None,
             num_ahead=1,
             num_features=8,
+            num_filters=16,
             belief_size=4,
             num_hidden=8,
         )

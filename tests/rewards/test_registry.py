@@ -31,6 +31,7 @@ def tiny_model(num_ahead: int, predictor: str | None) -> WorldModel:
             predictor=predictor,
             num_ahead=num_ahead,
             num_features=8,
+            num_filters=16,
             belief_size=4,
             num_hidden=8,
         )

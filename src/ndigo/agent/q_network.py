@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ndigo.agent.retrace import rescale, retrace_targets, unscale
 from ndigo.frames import Frame
-from ndigo.networks import MLP, NUM_FILTERS, Core, take
+from ndigo.networks import MLP, Core, take
 from ndigo.types import Window
 
 
@@ -31,7 +31,7 @@ class QNetwork(eqx.Module):
         num_features: int,
         state_size: int,
         num_hidden: int,
-        num_filters: int = NUM_FILTERS,
+        num_filters: int,
     ):
         keys = jax.random.split(key, 3)
         self.core = Core(keys[0], frame, num_actions, num_features, state_size, num_filters)

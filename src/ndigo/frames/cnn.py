@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
-from ndigo.networks import NUM_FILTERS, RELU_GAIN, Linear
+from ndigo.networks import RELU_GAIN, Linear
 
 
 class Convolution(eqx.Module):
@@ -67,7 +67,7 @@ class Encoder(eqx.Module):
         return self.by(self, o_t)
 
 
-def init_encoder(key: Array, shape: tuple[int, int, int], num_features: int, num_filters: int = NUM_FILTERS) -> Encoder:
+def init_encoder(key: Array, shape: tuple[int, int, int], num_features: int, num_filters: int) -> Encoder:
     *size, num_channels = shape
     keys = jax.random.split(key, 3)
     conv1 = Convolution(keys[0], (size[0], size[1]), num_channels, num_filters, stride=1)

@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ndigo.frames import Frame, Likelihood
 from ndigo.model.predictors import Predictor, init_predictor
-from ndigo.networks import NUM_FILTERS, Core
+from ndigo.networks import Core
 from ndigo.types import Seen, Window
 
 
@@ -71,9 +71,9 @@ def init_world_model(
     predictor: str | None,
     num_ahead: int,
     num_features: int,
+    num_filters: int,
     belief_size: int,
     num_hidden: int,
-    num_filters: int = NUM_FILTERS,
 ) -> WorldModel:
     key_core, key_predictor = jax.random.split(key)
     sizes = {"D": belief_size, "A": num_actions, "K": num_ahead, "num_hidden": num_hidden}
