@@ -44,9 +44,9 @@ from ndigo.rewards import IntrinsicReward
 from ndigo.storage.agents import load_agent
 from ndigo.storage.newest import at_one_step
 from ndigo.storage.run_folder import RunFolder, agents_in
-from ndigo.training.divergence import DivergedError
+from ndigo.training.divergence import DivergedError, OnDiverged, Outcome
 from ndigo.training.logs import refuse_missing_logs
-from ndigo.training.run import OnDiverged, Outcome, continue_runs, new_run
+from ndigo.training.run import continue_runs, new_run
 from ndigo.training.trained import Trained, from_file, from_run
 from ndigo.worlds import World
 

@@ -14,7 +14,7 @@ from tiny_runs import TINY, WORLD, numbers
 
 import ndigo
 from ndigo.devices.mesh import make_mesh
-from ndigo.training.run import Clock
+from ndigo.storage.saving import Clock
 from ndigo.training.trainer import make_trainer
 
 

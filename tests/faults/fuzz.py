@@ -16,7 +16,7 @@ import pytest
 from ndigo.cli import main
 from ndigo.errors import NdigoError
 from ndigo.storage.episodes import Recording, some_episodes
-from ndigo.training.run import Outcome
+from ndigo.training.divergence import Outcome
 from ndigo.training.trained import Trained
 
 IS_WHOLE = os.environ.get("NDIGO_FAULTS") == "all"

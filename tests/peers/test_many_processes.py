@@ -13,7 +13,7 @@ from tiny_runs import FLAGS, TRUST, WORLD, numbers, start, train_tiny, wait_for_
 
 import ndigo
 from ndigo.storage import checkpoint
-from ndigo.training.run import Clock
+from ndigo.storage.saving import Clock
 
 SEEDS = {"seeds": 4, "learner_steps": 1_000_000}
 

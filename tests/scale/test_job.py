@@ -17,7 +17,8 @@ from ndigo.scale.note import Interrupted, Note, read_note, write_note
 from ndigo.scale.status import look
 from ndigo.scale.sweep import read_sweep
 from ndigo.storage.lock import one_writer
-from ndigo.training import run
+from ndigo.storage.saving import Clock
+from ndigo.training import divergence
 
 
 def state_of(row) -> str:
@@ -29,7 +30,7 @@ def state_of(row) -> str:
 def test_a_job_run_again_changes_nothing_and_a_stopped_one_goes_on(finished, tmp_path, monkeypatch):
     (row,) = read_sweep(write_sweep(tmp_path / "sweep.toml"), tmp_path / "rows").rows
     with monkeypatch.context() as patch:
-        patch.setattr(run.Clock, "is_over", lambda clock: True)  # after every chunk
+        patch.setattr(Clock, "is_over", lambda clock: True)  # after every chunk
         with pytest.raises(Interrupted, match="stopped by time at step 4, saved"):
             train_rows([row], "ray")
     assert (state_of(row), look(row).state, look(row).step) == ("stopped", "stopped", 4)
@@ -82,17 +83,17 @@ def test_a_row_of_a_pack_that_diverges_fails_alone_and_a_retry_finishes_the_othe
     file = write_sweep(tmp_path / "sweep.toml", "[grid]\nmodel_rate = [1e-3, 2e-3, 3e-3]\n")
     rows = read_sweep(file, tmp_path / "rows").rows
     bad, good = rows[1], (rows[0], rows[2])
-    of_numbers = run.divergence_of
+    of_numbers = divergence.divergence_of
 
-    def divergence_of(book, numbers, arrays, step):
-        if book.folder.path == bad.path and step > 8:
+    def divergence_of(lanes, numbers, arrays, step):
+        if lanes.folder.path == bad.path and step > 8:
             numbers = dataclasses.replace(numbers, reward=numbers.reward * np.nan)
-        return of_numbers(book, numbers, arrays, step)
+        return of_numbers(lanes, numbers, arrays, step)
 
-    monkeypatch.setattr(run, "divergence_of", divergence_of)
+    monkeypatch.setattr(divergence, "divergence_of", divergence_of)
     why = "reward of seed 0 is not finite at learner step 9; the last good checkpoint is step 8"
     with monkeypatch.context() as patch:
-        patch.setattr(run.Clock, "is_over", lambda clock: len(numbers(good[0].path)) == 3)
+        patch.setattr(Clock, "is_over", lambda clock: len(numbers(good[0].path)) == 3)
         with pytest.raises(Interrupted, match="stopped by time at step 16, saved"):
             train_rows(rows, "ray")
     assert [look(row).state for row in rows] == ["stopped", "failed", "stopped"]

@@ -24,7 +24,7 @@ from ndigo.scale.sweep import read_sweep
 from ndigo.scale.vary import packs, varied
 from ndigo.storage import checkpoint
 from ndigo.storage.run_folder import RunFolder, runs_in
-from ndigo.training.run import Clock
+from ndigo.storage.saving import Clock
 
 OTHER = {"model_rate": 1e-3, "gamma": 0.9, "lambda_": 0.5, "first_epsilon": 0.5, "last_rate": 0.5}
 

@@ -22,8 +22,8 @@ from ndigo.storage import checkpoint, milestones, run_folder
 from ndigo.storage.agents import load_agent
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder, WriteError
+from ndigo.storage.saving import Saving
 from ndigo.training.divergence import refuse_bad_numbers
-from ndigo.training.run import Saving
 
 STREAM = "stream_worlds:corridor_to_goal"
 
@@ -112,7 +112,7 @@ def test_sigterm_in_a_chunk_ends_it_with_an_evaluation_and_a_checkpoint(finished
         refuse_bad_numbers(numbers, step)
 
     with monkeypatch.context() as patch:
-        patch.setattr("ndigo.training.run.refuse_bad_numbers", terminated)
+        patch.setattr("ndigo.training.divergence.refuse_bad_numbers", terminated)
         assert main(["train", WORLD, *FLAGS, "--reward", "ndigo-1", "--out", str(run)]) == 143
     out, err = capsys.readouterr()
     assert err == ""

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
+import jax
 import numpy as np
 
+from ndigo.devices.processes import of_any
 from ndigo.errors import NdigoError
+from ndigo.storage import checkpoint
+from ndigo.storage.lanes import RunLanes, Saved
+from ndigo.storage.parts import Share
 from ndigo.training.learner import Numbers
 
 
@@ -14,6 +22,70 @@ class DivergedError(NdigoError):
     """A number turned NaN or infinite. Nothing of that chunk is kept."""
 
     exit_code = 1
+
+
+OnDiverged = Callable[[Path, DivergedError], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: `finished`, `time` (its minutes are over), the name of the signal that stopped it, or, beside
+    others that went on, `diverged`.
+    """
+
+    step: int
+    why: str
+    problem: str = ""  # of one that diverged: which number, where and when
+
+    @property
+    def is_stop(self) -> bool:
+        """True where there is more to train."""
+        return self.why not in ("finished", "diverged")
+
+
+@dataclass(frozen=True)
+class Diverged:
+    """Of runs side by side, those that have diverged; each is told of once."""
+
+    say: Callable[[str], None]
+    on_diverged: OnDiverged
+    outcomes: dict[Path, Outcome] = dataclasses.field(default_factory=dict)
+
+    def add(self, path: Path, step: int, error: DivergedError) -> None:
+        self.outcomes[path] = Outcome(step, "diverged", str(error))
+        self.say(f"{path}: {error}")
+        self.on_diverged(path, error)
+
+
+def refuse_diverged(
+    runs: Sequence[RunLanes], numbers: Numbers, arrays: Saved | None, step: int, diverged: Diverged
+) -> None:
+    """An error unless the numbers and what is to be saved are finite; of several runs, the bad ones are `diverged`."""
+    for run in runs if arrays is not None else ():
+        run.writer.wait()
+    errors = [divergence_of(run, numbers, arrays, step) for run in runs]
+    if len(runs) == 1 and errors[0] is not None:
+        raise errors[0]
+    is_bad = of_any([error is not None for error in errors]) if len(runs) > 1 else [False]
+    for run, error, bad in zip(runs, errors, is_bad, strict=True):
+        if bad and run.folder.path not in diverged.outcomes:
+            what = f"what another process holds is not finite after learner step {step}"
+            elsewhere = DivergedError(f"{what}; {checkpoint.last_good(run.folder.checkpoints)}")
+            diverged.add(run.folder.path, step, error or elsewhere)
+
+
+def divergence_of(run: RunLanes, numbers: Numbers, arrays: Saved | None, step: int) -> DivergedError | None:
+    """The error of a run that has a number or a weight which is not finite."""
+    try:
+        refuse_bad_numbers(jax.tree.map(lambda x: x[run.first : run.last], numbers), step)
+        if arrays is not None:
+            own = run.own(arrays)
+            named = own.pieces if isinstance(own, Share) else own
+            refuse_bad_weights({k: v for k, v in named.items() if k.startswith(".learner")}, step)
+    except DivergedError as error:
+        run.writer.wait()
+        return DivergedError(f"{error}; {checkpoint.last_good(run.folder.checkpoints)}")
+    return None
 
 
 def refuse_bad_numbers(numbers: Numbers, last_step: int) -> None:

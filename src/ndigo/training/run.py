@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -24,19 +24,20 @@ from rich.console import Console
 from ndigo import __version__
 from ndigo.config import Config
 from ndigo.devices.mesh import connect
-from ndigo.devices.processes import agree, all_or_none, is_first, of_any, of_first, on_host, wait_for_all
+from ndigo.devices.processes import agree, all_or_none, is_first, of_first, on_host, wait_for_all
 from ndigo.evaluation.streams import seen_names
 from ndigo.from_module import module_of
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint, milestones
-from ndigo.storage.book import Book, lanes_of
 from ndigo.storage.checkpoint import CheckpointWriter
+from ndigo.storage.lanes import RunLanes, Saved, lanes_of
 from ndigo.storage.lock import one_writer
 from ndigo.storage.newest import fingerprint_of, last_seconds, newest_of_all
 from ndigo.storage.parts import Share
 from ndigo.storage.run_folder import RunFolder
+from ndigo.storage.saving import Clock, Saving
 from ndigo.training.cost import refuse_too_large
-from ndigo.training.divergence import DivergedError, refuse_bad_numbers, refuse_bad_weights
+from ndigo.training.divergence import Diverged, OnDiverged, Outcome, refuse_diverged
 from ndigo.training.learner import Numbers
 from ndigo.training.logs import Log, open_logs, scalars
 from ndigo.training.progress import TrainingProgress
@@ -44,25 +45,6 @@ from ndigo.training.rounds import TrainState
 from ndigo.training.signals import StopSignals, stop_signals, wait_for
 from ndigo.training.trainer import Trainer, make_trainer
 from ndigo.worlds import World
-
-Saved = dict[str, np.ndarray] | Share  # a state as it is saved
-OnDiverged = Callable[[Path, DivergedError], None]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended: `finished`, `time` (its minutes are over), the name of the signal that stopped it, or, beside
-    others that went on, `diverged`.
-    """
-
-    step: int
-    why: str
-    problem: str = ""  # of one that diverged: which number, where and when
-
-    @property
-    def is_stop(self) -> bool:
-        """True where there is more to train."""
-        return self.why not in ("finished", "diverged")
 
 
 def new_run(path: Path, config: Config, world: World, reward: IntrinsicReward, mesh: Mesh | None = None) -> RunFolder:
@@ -134,11 +116,11 @@ def continue_runs(
         state, step, seconds_before = restore([folder for folder, _ in runs], trainer, config, warn)
         if step >= config.learner_steps:
             return [Outcome(step=step, why="finished")] * len(runs)
-        books = open_books(stack, runs, seconds_before)
-        sinks = [open_sinks(stack, logs, book.folder, step) for book in books]
+        lanes = open_lanes(stack, runs, seconds_before)
+        sinks = [open_sinks(stack, logs, run.folder, step) for run in lanes]
         signals = stack.enter_context(stop_signals(progress.say))
         diverged = Diverged(progress.say, on_diverged)
-        sitting = Sitting(trainer, config, books, sinks, clock, progress, signals, diverged)
+        sitting = Sitting(trainer, config, lanes, sinks, clock, progress, signals, diverged)
         step, why = sitting.train(state, step)
     return [diverged.outcomes.get(folder.path, Outcome(step=step, why=why)) for folder, _ in runs]
 
@@ -149,8 +131,8 @@ class Sitting:
 
     trainer: Trainer
     config: Config  # the first run's; what may vary between runs is not read here
-    books: Sequence[Book]
-    sinks: Sequence[Sequence[Log]]  # of each book
+    runs: Sequence[RunLanes]
+    sinks: Sequence[Sequence[Log]]  # of each run
     clock: Clock
     progress: TrainingProgress
     signals: StopSignals
@@ -167,7 +149,7 @@ class Sitting:
             why = agree(self.signals.first or self.done_at(step))
             with saving.of_chunk(bool(why) or bool(of_first(saving.is_due()))) as is_saved:
                 to_save = self.trainer.placed.to_save(state) if is_saved else None
-                refuse_diverged(self.books, numbers, to_save, step, self.diverged)
+                refuse_diverged(self.runs, numbers, to_save, step, self.diverged)
             if not self.live():
                 break
             if is_saved:  # a signal meanwhile ends the run here; else after the next chunk
@@ -184,9 +166,9 @@ class Sitting:
         """Why there is no more to train in this sitting; "" where there is."""
         return "finished" if step >= self.config.learner_steps else "time" if self.clock.is_over() else ""
 
-    def live(self) -> list[Book]:
+    def live(self) -> list[RunLanes]:
         """Of the runs that have not diverged."""
-        return [book for book in self.books if book.folder.path not in self.diverged.outcomes]
+        return [run for run in self.runs if run.folder.path not in self.diverged.outcomes]
 
     def line_of(self, state: TrainState, numbers: Numbers, step: int, learning_seconds: float) -> dict[str, Any]:
         """A chunk's line of metrics, of all runs together."""
@@ -195,7 +177,7 @@ class Sitting:
         line = {
             "step": step,
             "world_steps": step // config.updates_per_round * self.trainer.steps_per_round,
-            "seconds": 0.0,  # each book's own
+            "seconds": 0.0,  # each run's own
             "transitions_per_second": round(transitions / learning_seconds),
             "learning": means(numbers),
         }
@@ -206,23 +188,23 @@ class Sitting:
     def write(self, line: dict[str, Any], arrays: Saved | None) -> None:
         """Each live run's part into its folder and its logs, and the whole onto the screen."""
         live = self.live()
-        for book, sinks in zip(self.books, self.sinks, strict=True):
-            if book in live:
-                write_chunk(book, line, arrays, self.clock.elapsed(), sinks)
+        for run, sinks in zip(self.runs, self.sinks, strict=True):
+            if run in live:
+                write_chunk(run, line, arrays, self.clock.elapsed(), sinks)
         elapsed = self.clock.elapsed()
-        self.progress.show(lanes_of(live, line) | {"seconds": elapsed + self.books[0].seconds_before}, elapsed)
+        self.progress.show(lanes_of(live, line) | {"seconds": elapsed + self.runs[0].seconds_before}, elapsed)
 
 
-def open_books(
+def open_lanes(
     stack: ExitStack, runs: Sequence[tuple[RunFolder, Config]], seconds_before: Sequence[float]
-) -> list[Book]:
-    """A book for each run that trains; the stack closes its writer."""
-    books = []
+) -> list[RunLanes]:
+    """The lanes of each run that trains; the stack closes its writer."""
+    opened = []
     for i, (folder, config) in enumerate(runs):
         writer = CheckpointWriter(folder.checkpoints, fingerprint_of(folder))
         lanes = i * config.seeds, (i + 1) * config.seeds
-        books.append(Book(folder, *lanes, stack.enter_context(writer), seconds_before[i]))
-    return books
+        opened.append(RunLanes(folder, *lanes, stack.enter_context(writer), seconds_before[i]))
+    return opened
 
 
 def open_sinks(stack: ExitStack, logs: Sequence[str], folder: RunFolder, step: int) -> list[Log]:
@@ -232,61 +214,18 @@ def open_sinks(stack: ExitStack, logs: Sequence[str], folder: RunFolder, step: i
     return [stack.enter_context(log) for log in open_logs(logs, folder.path, folder.settings(), step)]
 
 
-@dataclass(frozen=True)
-class Diverged:
-    """Of runs side by side, those that have diverged; each is told of once."""
-
-    say: Callable[[str], None]
-    on_diverged: OnDiverged
-    outcomes: dict[Path, Outcome] = dataclasses.field(default_factory=dict)
-
-    def add(self, path: Path, step: int, error: DivergedError) -> None:
-        self.outcomes[path] = Outcome(step, "diverged", str(error))
-        self.say(f"{path}: {error}")
-        self.on_diverged(path, error)
-
-
-def refuse_diverged(
-    books: Sequence[Book], numbers: Numbers, arrays: Saved | None, step: int, diverged: Diverged
+def write_chunk(
+    run: RunLanes, joint: dict[str, Any], arrays: Saved | None, elapsed: float, sinks: Sequence[Log]
 ) -> None:
-    """An error unless the numbers and what is to be saved are finite; of several runs, the bad ones are `diverged`."""
-    for book in books if arrays is not None else ():
-        book.writer.wait()
-    errors = [divergence_of(book, numbers, arrays, step) for book in books]
-    if len(books) == 1 and errors[0] is not None:
-        raise errors[0]
-    is_bad = of_any([error is not None for error in errors]) if len(books) > 1 else [False]
-    for book, error, bad in zip(books, errors, is_bad, strict=True):
-        if bad and book.folder.path not in diverged.outcomes:
-            what = f"what another process holds is not finite after learner step {step}"
-            elsewhere = DivergedError(f"{what}; {checkpoint.last_good(book.folder.checkpoints)}")
-            diverged.add(book.folder.path, step, error or elsewhere)
-
-
-def divergence_of(book: Book, numbers: Numbers, arrays: Saved | None, step: int) -> DivergedError | None:
-    """The error of a run that has a number or a weight which is not finite."""
-    try:
-        refuse_bad_numbers(jax.tree.map(lambda x: x[book.first : book.last], numbers), step)
-        if arrays is not None:
-            own = book.own(arrays)
-            named = own.pieces if isinstance(own, Share) else own
-            refuse_bad_weights({k: v for k, v in named.items() if k.startswith(".learner")}, step)
-    except DivergedError as error:
-        book.writer.wait()
-        return DivergedError(f"{error}; {checkpoint.last_good(book.folder.checkpoints)}")
-    return None
-
-
-def write_chunk(book: Book, joint: dict[str, Any], arrays: Saved | None, elapsed: float, sinks: Sequence[Log]) -> None:
     """A run's line of metrics, then its checkpoint, where it has one."""
-    line, settings = book.line(joint, elapsed), book.folder.settings()
+    line, settings = run.line(joint, elapsed), run.folder.settings()
     if is_first():
-        book.folder.append(line)
+        run.folder.append(line)
     if arrays is not None:
-        own = book.own(arrays)
-        book.writer.write(line["step"], own)
+        own = run.own(arrays)
+        run.writer.write(line["step"], own)
         if not isinstance(own, Share):  # of several processes, none has the whole agent
-            milestones.keep(book.folder.path, line["step"], own, settings)
+            milestones.keep(run.folder.path, line["step"], own, settings)
     for sink in sinks:
         sink.write(line["step"], scalars(line, settings["world"]))
 
@@ -297,42 +236,6 @@ def go_on_with(*runs: tuple[RunFolder, Config]) -> str:
     modules = dict.fromkeys(name.removeprefix("ideal-") for name in named if name is not None)
     path = runs[0][0].path if len(runs) == 1 else runs[0][0].path.parent
     return f"ndigo train --resume {path}" + "".join(f" --trust {module}" for module in modules)
-
-
-class Clock:
-    """Seconds of this sitting."""
-
-    def __init__(self, minutes: float | None):
-        self.began, self.minutes = time.monotonic(), minutes
-
-    def elapsed(self) -> float:
-        return time.monotonic() - self.began
-
-    def is_over(self) -> bool:
-        return self.minutes is not None and self.elapsed() >= 60 * self.minutes
-
-
-class Saving:
-    """When to save: in the first minute after every chunk, then so that saving takes a twentieth of the time at most.
-
-    So after a save that held the run up for s seconds, 19 s seconds pass without one.
-    """
-
-    ALWAYS, REST = 60.0, 19.0
-
-    def __init__(self, seconds: Callable[[], float]):
-        self.seconds, self.rests_until = seconds, 0.0
-
-    def is_due(self) -> bool:
-        return self.seconds() >= self.rests_until
-
-    @contextmanager
-    def of_chunk(self, is_saved: bool) -> Iterator[bool]:
-        """Times what is done to save a chunk."""
-        began = self.seconds()
-        yield is_saved
-        if is_saved and (ended := self.seconds()) > self.ALWAYS:
-            self.rests_until = ended + self.REST * (ended - began)
 
 
 def restore(

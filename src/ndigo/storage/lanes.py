@@ -17,9 +17,11 @@ from ndigo.storage.run_folder import RunFolder
 
 BY_LANE = ("learning", "acting", "evaluation")  # of a line
 
+Saved = dict[str, np.ndarray] | Share  # a state as it is saved
+
 
 @dataclass(frozen=True)
-class Book:
+class RunLanes:
     """Lanes `first` to `last` of what trains, and the folder they belong to."""
 
     folder: RunFolder
@@ -32,17 +34,17 @@ class Book:
         """Its own line of a chunk, `elapsed` seconds into this sitting."""
         return lanes_of([self], joint) | {"seconds": round(self.seconds_before + elapsed, 3)}
 
-    def own(self, arrays: dict[str, np.ndarray] | Share) -> dict[str, np.ndarray] | Share:
+    def own(self, arrays: Saved) -> Saved:
         """Its own part of the state."""
         if isinstance(arrays, Share):
             return arrays.lanes(self.first, self.last)
         return {name: array[self.first : self.last] for name, array in arrays.items()}
 
 
-def lanes_of(books: Sequence[Book], joint: dict[str, Any]) -> dict[str, Any]:
+def lanes_of(runs: Sequence[RunLanes], joint: dict[str, Any]) -> dict[str, Any]:
     """A line with these runs' lanes alone."""
     return {
-        name: {key: [x for book in books for x in value[book.first : book.last]] for key, value in part.items()}
+        name: {key: [x for run in runs for x in value[run.first : run.last]] for key, value in part.items()}
         if name in BY_LANE
         else part
         for name, part in joint.items()
