@@ -75,8 +75,7 @@ def settled(
     if "actors" not in given and world.host is not None and (num := world.host.num_envs) not in (None, config.actors):
         told.append(f"actors {config.actors} is set to {num}, num_envs of {world.name}")
         config = dataclasses.replace(config, actors=num)
-    has_one_length = world.host is None and world.ends is None
-    if has_one_length and "window" not in given and config.window > world.num_steps > 0:
+    if world.has_one_length and "window" not in given and config.window > world.num_steps > 0:
         told.append(f"window {config.window} is cut to {world.num_steps}, the steps of an episode of {world.name}")
         config = dataclasses.replace(config, window=world.num_steps)
     if reward.num_ahead > config.num_ahead and not reward.trains_belief:

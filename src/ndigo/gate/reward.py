@@ -121,8 +121,9 @@ def refuse_unhashable(reward: IntrinsicReward) -> None:
 
 def refuse_short_windows(config: Config, world: World, reward: IntrinsicReward) -> None:
     """An error where a window or an episode is shorter than the reward looks ahead: it would pay nothing."""
-    has_one_length = world.host is None and world.ends is None
-    holders = {"a window": config.window} | ({f"an episode of {world.name}": world.num_steps} if has_one_length else {})
+    holders = {"a window": config.window}
+    if world.has_one_length:
+        holders[f"an episode of {world.name}"] = world.num_steps
     for holder, steps in holders.items():
         refuse_short(reward, holder, steps, "it would pay nothing")
 

@@ -85,6 +85,11 @@ class World:
     def num_actions(self) -> int:
         return len(self.actions)
 
+    @property
+    def has_one_length(self) -> bool:
+        """True where every episode has `num_steps` actions."""
+        return self.host is None and self.ends is None
+
     def __post_init__(self) -> None:
         if self.truth is not None and self.map_shape is None:
             raise NdigoError(f"world {self.name}: a world with truth needs a map_shape")
