@@ -1,1 +1,1 @@
-"""Measures of how much of the world an agent knows and has seen. The only code that reads `truth`."""
+"""Measures of how much of the world an agent knows and has seen. No learner reads `truth`."""

@@ -55,6 +55,7 @@ def measure(world: World, probe: Probe | None, episodes: Episode, b_t: Float[Arr
             discovery_loss=loss.mean(axis=0),
         ), None if probe is None else track(is_visible, loss)
 
+    # `lax.map` in batches cannot reshape arrays with an empty axis, as cells are where nobody knows them.
     if probe is None:
         evaluation, tracking = jax.vmap(of_one)((episodes, b_t))
     else:

@@ -83,6 +83,7 @@ def measure_streams(world: World, reward: IntrinsicReward, params: Params, strea
     num, model = len(streams.start), params.model
     answers = 0 if model.predictor is None else world.num_steps * model.num_ahead * model.likelihood.num_outputs
     at_once = max(n for n in range(1, AT_ONCE + 1) if num % n == 0 and (n == 1 or n * answers <= MOST_ANSWERS))
+    # Not lax.map(batch_size=...): it cannot reshape arrays with an empty axis, as cells are where nobody knows them.
     blocks = jax.tree.map(lambda x: x.reshape(num // at_once, at_once, *x.shape[1:]), (streams, notes))
     found = lax.map(jax.vmap(of_one), blocks)
     return Measured(evaluation=jax.tree.map(lambda x: x.reshape(num, *x.shape[2:]), found), tracking=None)

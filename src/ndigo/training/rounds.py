@@ -24,7 +24,7 @@ class TrainState(eqx.Module):
     """All that a run needs to go on, bit for bit."""
 
     learner: LearnerState
-    rows: Ring  # as checkpoints name it
+    rows: Ring  # the replay; the name is part of the checkpoint's format
     key: Array
     crowd: Any = None  # the actors where they were, in a world whose episodes end by themselves
 

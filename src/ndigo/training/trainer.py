@@ -1,7 +1,7 @@
-"""Collect, store, learn, evaluate: the whole loop as three compiled functions.
+"""Collect, store, learn, evaluate: the whole loop as four compiled functions.
 
-Everything else is written for one seed (and episodes for one world); `vmap` over seeds and the mesh stand here and
-nowhere else.
+Everything else is written for one seed (and episodes for one world); `vmap` over seeds and the mesh stand here, in
+`rounds.py` and, for worlds of the host, in `streams/host*.py`.
 Acting and learning are compiled apart because a GPU's compiler serves each best with settings of its own.
 """
 
