@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 import ndigo
-from ndigo.worlds import Channel
+from ndigo import frames
 
 NUM_DOORS = 3
 
@@ -24,8 +24,7 @@ def step(key, state, a_t):
 
 world = ndigo.World(
     name="three_doors",
-    shape=(1, 1, NUM_DOORS + 1),
-    channels=(*(Channel(f"door{i}", "binary") for i in range(NUM_DOORS)), Channel("light", "one_hot")),
+    frame=frames.bits([*(f"door{i}" for i in range(NUM_DOORS)), frames.Channel("light", "one_hot")], 1),
     actions=("stay", "next", "back"),
     num_steps=12,
     reset=lambda key: State(door=jnp.int32(0), lit=jax.random.randint(key, (), 0, NUM_DOORS)),

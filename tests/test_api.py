@@ -17,6 +17,7 @@ import pytest
 from tiny_runs import TINY, TRUST, train_tiny
 
 import ndigo
+from ndigo import frames
 from ndigo.errors import NdigoError
 from ndigo.naming import default_path
 from ndigo.storage import checkpoint
@@ -130,8 +131,7 @@ def test_a_world_of_one_kind_of_channel_with_other_actions_trains(kind, tmp_path
     """A lamp in a row of three cells, moved left or right by two actions."""
     lamp = ndigo.World(
         name="lamp",
-        shape=(3, 3, 1),
-        channels=(Channel("lamp", kind),),
+        frame=frames.bits([Channel("lamp", kind)], 3),
         actions=("left", "right"),
         num_steps=6,
         reset=lambda key: jax.random.randint(key, (), 0, 3),

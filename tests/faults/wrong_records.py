@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ndigo.frames import Bits, vector
+from ndigo.frames import Bits, bits, vector
 from ndigo.rewards import IntrinsicReward, paid, table
 from ndigo.types import Paid, Truth, ahead
 from ndigo.worlds import Channel, World
@@ -39,8 +39,7 @@ def _truth(state):
 
 RIGHT = World(
     name="mine",
-    shape=(1, 1, 2),
-    channels=(Channel("floor", "binary"), Channel("thing", "one_hot")),
+    frame=bits(["floor", Channel("thing", "one_hot")], 1),
     actions=("stay", "right", "down"),
     num_steps=12,
     reset=lambda key: State(agent=jnp.zeros(2, int), thing=jax.random.randint(key, (2,), 0, 3)),

@@ -98,7 +98,7 @@ def test_an_observation_is_the_callers_to_write_on():
 def test_a_world_without_a_map_gives_one_clear_line():
     full = make_world("maze")
     bare = World(
-        name="bare", shape=full.shape, channels=full.channels, actions=full.actions, num_steps=1,
+        name="bare", frame=full.frame, actions=full.actions, num_steps=1,
         reset=full.reset, step=full.step, observe=full.observe,
     )  # fmt: skip
     with pytest.raises(NdigoError, match="world 'bare' has no map; only grid worlds step in plain Python"):

@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import FlattenObservation, NormalizeObservation, RecordEpisodeStatistics, RecordVideo
 
 import ndigo.interop.gymnasium  # noqa: F401 (registers)
-from ndigo import EXPERIMENTS
+from ndigo import EXPERIMENTS, frames
 from ndigo.errors import NdigoError
 from ndigo.interop.vector import WorldVectorEnv
 from ndigo.worlds import World
@@ -26,7 +26,7 @@ def counting_world(num_steps: int = 3) -> World:
     """Not a grid: its state and observation are the steps taken in the episode, a fixture that shows any slip."""
     exp1 = EXPERIMENTS["exp1"].world
     return World(
-        name="counting", shape=(1, 1, 1), channels=exp1.channels[:1], actions=("stay", "go"), num_steps=num_steps,
+        name="counting", frame=frames.bits(exp1.channels[:1], 1), actions=("stay", "go"), num_steps=num_steps,
         reset=lambda key: jax.numpy.int32(0),
         step=lambda key, state, a_t: state + a_t,
         observe=lambda state: state.astype(jax.numpy.uint8).reshape(1, 1, 1),

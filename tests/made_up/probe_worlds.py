@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ndigo import frames
 from ndigo.types import Paid, Seen
 from ndigo.worlds import Channel, World
 
@@ -32,8 +33,7 @@ def corridor(length: int = 5, num_steps: int = 12) -> World:
 
     return World(
         name="corridor",
-        shape=(1, 1, length),
-        channels=tuple(Channel(f"cell{i}", "binary") for i in range(length)),
+        frame=frames.bits([f"cell{i}" for i in range(length)], 1),
         actions=("stay", "left", "right"),
         num_steps=num_steps,
         reset=lambda key: jnp.int32(length // 2),
@@ -46,8 +46,7 @@ def coin_flip(num_steps: int = 20) -> World:
     """One bit, fair and new at every step, whatever one does."""
     return World(
         name="coin_flip",
-        shape=(1, 1, 1),
-        channels=(Channel("coin", "binary"),),
+        frame=frames.bits(["coin"], 1),
         actions=("stay", "wave"),
         num_steps=num_steps,
         reset=lambda key: jax.random.bernoulli(key).astype(jnp.int32),
@@ -91,11 +90,13 @@ def two_arms(num_steps: int = 8) -> World:
 
     return World(
         name="two_arms",
-        shape=(1, 1, NUM_SYMBOLS + 2),
-        channels=(
-            *(Channel(f"bit{i}", "binary") for i in range(NUM_SYMBOLS)),
-            Channel("noise", "one_hot"),  # one-hot, so that visits are counted
-            Channel("object", "one_hot"),
+        frame=frames.bits(
+            [
+                *(f"bit{i}" for i in range(NUM_SYMBOLS)),
+                Channel("noise", "one_hot"),  # one-hot, so that visits are counted
+                Channel("object", "one_hot"),
+            ],
+            1,
         ),
         actions=("wait", "to the noise", "to the object"),
         num_steps=num_steps,
@@ -136,13 +137,8 @@ def memory(num_steps: int = 4) -> World:
 
     return World(
         name="memory",
-        shape=(1, 1, 4),
-        channels=(
-            Channel("cue 0", "binary"),
-            Channel("cue 1", "binary"),
-            Channel("asked", "binary"),
-            Channel("right", "one_hot"),  # one-hot, so that visits are counted
-        ),
+        # one-hot, so that visits are counted
+        frame=frames.bits(["cue 0", "cue 1", "asked", Channel("right", "one_hot")], 1),
         actions=("wait", "zero", "one"),
         num_steps=num_steps,
         reset=reset,
@@ -180,8 +176,7 @@ def clock(num_steps: int) -> World:
 
     return World(
         name="clock",
-        shape=(1, 1, NUM_STEP_BITS + NUM_EPISODE_BITS + 2),
-        channels=tuple(Channel(f"bit{i}", "binary") for i in range(NUM_STEP_BITS + NUM_EPISODE_BITS + 2)),
+        frame=frames.bits([f"bit{i}" for i in range(NUM_STEP_BITS + NUM_EPISODE_BITS + 2)], 1),
         actions=("a", "b", "c"),
         num_steps=num_steps,
         reset=reset,

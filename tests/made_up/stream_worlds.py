@@ -13,8 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ndigo import frames
 from ndigo.interop.suites import from_gymnasium
-from ndigo.worlds import Channel, World
+from ndigo.worlds import World
 from ndigo.worlds.host import Host
 
 NUM_BITS = 10  # of the episode's name
@@ -52,8 +53,7 @@ def counting(longest: int = 6) -> World:
 
     return World(
         name="counting",
-        shape=(1, 1, 10 + NUM_BITS),
-        channels=tuple(Channel(f"bit{i}", "binary") for i in range(10 + NUM_BITS)),
+        frame=frames.bits([f"bit{i}" for i in range(10 + NUM_BITS)], 1),
         actions=("a", "b", "c"),
         num_steps=longest,
         reset=reset,
@@ -133,8 +133,7 @@ def corridor_to_goal(length: int = 5) -> World:
 
     return World(
         name="corridor_to_goal",
-        shape=(1, 1, length),
-        channels=tuple(Channel(f"cell{i}", "binary") for i in range(length)),
+        frame=frames.bits([f"cell{i}" for i in range(length)], 1),
         actions=("stay", "left", "right"),
         num_steps=4 * length,
         reset=lambda key: State(cell=jnp.int32(0), t=jnp.int32(0)),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from random_weights import random_weights
 
+from ndigo import frames
 from ndigo.evaluation.true_cells import object_cells
 from ndigo.model.probe import Probe, discovery_loss
 from ndigo.paper.experiments import EXPERIMENTS
@@ -81,8 +82,7 @@ def test_cell_numbers_are_the_true_rows_and_columns_in_reading_order(name):
 def world_of(map_shape, truth) -> World:
     return World(
         name="box",
-        shape=(1, 1, 1),
-        channels=(Channel("thing", "one_hot"),),
+        frame=frames.bits([Channel("thing", "one_hot")], 1),
         actions=("stay",),
         num_steps=4,
         reset=lambda key: jnp.int32(0),

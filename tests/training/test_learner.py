@@ -14,6 +14,7 @@ import pytest
 from random_weights import random_weights
 from random_windows import random_window
 
+from ndigo import frames
 from ndigo.agent import q_loss
 from ndigo.config import Config, preset
 from ndigo.frames import join
@@ -52,8 +53,7 @@ def tiny_world(has_truth: bool = True) -> World:
     )
     return World(
         name="tiny",
-        shape=(3, 3, 2),
-        channels=(Channel("walls", "binary"), Channel("thing", "one_hot")),
+        frame=frames.bits(["walls", Channel("thing", "one_hot")], 3),
         actions=("a", "b", "c"),
         num_steps=T,
         reset=lambda key: jnp.int32(0),

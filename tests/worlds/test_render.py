@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from ndigo import EXPERIMENTS, make_world
+from ndigo import EXPERIMENTS, frames, make_world
 from ndigo.errors import NdigoError
 from ndigo.palette import OBJECTS
 from ndigo.types import Truth
@@ -141,7 +141,7 @@ def test_every_object_stands_out_from_the_floor_by_lightness_alone(colour):
 
 def test_a_world_without_a_map_gives_one_clear_line(tiny):
     bare = World(
-        name="bare", shape=(1, 1, 1), channels=tiny.channels[:1], actions=("stay",), num_steps=1,
+        name="bare", frame=frames.bits(tiny.channels[:1], 1), actions=("stay",), num_steps=1,
         reset=tiny.reset, step=tiny.step, observe=tiny.observe,
     )  # fmt: skip
     with pytest.raises(NdigoError, match="world 'bare' has no map to draw"):

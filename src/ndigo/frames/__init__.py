@@ -9,7 +9,7 @@ frames.pixels(64, 64, patch=8, codebook=patches_in(...))     patch tokens
 frames.join(map=..., inventory=...)                          several
 """
 
-from ndigo.frames.bits import Bits, BitsLikelihood, bits, declared
+from ndigo.frames.bits import Bits, BitsLikelihood, bits
 from ndigo.frames.frame import Channel, Frame, Likelihood, check_shape, empty, shape_of
 from ndigo.frames.join import Join, join
 from ndigo.frames.pixels import Pixels, patches_in, pixels
@@ -28,7 +28,6 @@ __all__ = [
     "Vector",
     "bits",
     "check_shape",
-    "declared",
     "empty",
     "join",
     "patches_in",

@@ -25,7 +25,7 @@ from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames.cnn import Encoder, init_encoder
-from ndigo.frames.frame import Channel, Frame, categorical_nats, require_counts, require_names, require_sequence
+from ndigo.frames.frame import Channel, categorical_nats, require_counts, require_names, require_sequence
 
 READINGS = ("categorical", "mixture", "bernoulli")
 NUM_MIXED = 4  # pictures of a mixture
@@ -219,19 +219,6 @@ def bits(channels: Sequence[Channel | str], height: int, width: int | None = Non
             raise unknown_name(f"kind of channel {channel.name!r}", channel.kind, KINDS)
     require_names("frame of bits", [channel.name for channel in named])
     return Bits(named, height, height if width is None else width)
-
-
-def declared(whose: str, frame: Frame | None, shape: Any, channels: Sequence[Channel]) -> Frame:
-    """The frame that was given, or bits of the shape and the channels that were given in place of one."""
-    if frame is not None:
-        if shape or channels:
-            raise NdigoError(f"{whose}: its shape and channels follow from its frame; give the frame alone")
-        return frame
-    if not isinstance(shape, tuple) or len(shape) != 3:
-        raise NdigoError(f"{whose}: no frame, and its shape is {shape!r}, expected three whole numbers (H, W, C)")
-    if len(channels) != shape[-1]:
-        raise NdigoError(f"{whose}: {len(channels)} channels for shape {shape}")
-    return Bits(tuple(channels), *shape[:2])
 
 
 def _binary(x_t: np.ndarray) -> tuple[int, str] | None:

@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, UInt8, UInt32
 
+from ndigo import frames
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames import Channel
 from ndigo.types import Truth
@@ -99,8 +100,7 @@ def grid_world(
 
     return World(
         name=name,
-        shape=(view, view, 1 + len(objects)),
-        channels=(Channel("walls", "binary"), *(Channel(o.name, "one_hot") for o in objects)),
+        frame=frames.bits((Channel("walls", "binary"), *(Channel(o.name, "one_hot") for o in objects)), view),
         actions=ACTIONS,
         num_steps=num_steps,
         reset=reset,

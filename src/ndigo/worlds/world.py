@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ndigo.errors import NdigoError
-from ndigo.frames import Channel, Frame, declared, shape_of
+from ndigo.frames import Channel, Frame, shape_of
 
 if TYPE_CHECKING:
     from ndigo.types import Truth
@@ -25,32 +25,12 @@ if TYPE_CHECKING:
 ACTIONS = ("stay", "up", "down", "right", "left")
 
 
-def _or_of_bits(world: type[World]) -> type[World]:
-    """Its constructor also takes `shape` and `channels` in place of `frame`.
-
-    They are no fields: `dataclasses.replace` hands every field on, and a new frame would meet the old shape.
-    """
-    made = world.__init__
-
-    @wraps(made)
-    def init(self: World, *, frame: Any = None, shape: Any = (), channels: Any = (), **fields: Any) -> None:
-        whose = f"world {fields.get('name')}"
-        made(self, frame=declared(whose, frame, shape, channels), **fields)
-
-    world.__init__ = init
-    return world
-
-
-@_or_of_bits
 @dataclass(frozen=True, eq=False, kw_only=True)
 class World:
-    """One world: functions of a key, a state and an action, and the frame they speak in.
-
-    A world of bits may be made with `shape` and `channels` in place of its `frame`; to read, they follow from it.
-    """
+    """One world: functions of a key, a state and an action, and the frame they speak in."""
 
     name: str
-    frame: Frame = None  # pyright: ignore[reportAssignmentType] - bits where it is not given
+    frame: Frame
     actions: tuple[str, ...]  # their names; action 0 is the one "taken" before o_0
     num_steps: int  # actions in an episode; with `ends`, so many of one are measured and shown at most
     reset: Callable[[Any], Any]  # key -> state
@@ -67,19 +47,15 @@ class World:
     happens: Callable[[Any], Any] | None = None  # state -> which events hold in it, bool [events]
     draw: Callable[[Any], Any] | None = None  # state -> the world's own picture of it, uint8 [H, W, 3]; on the host
     host: Host | None = None  # environments to step in place of the functions above, which then only refuse
-    if TYPE_CHECKING:  # arguments too
-        shape: Any = ()
-        channels: tuple[Channel, ...] = ()
-    else:
 
-        @cached_property
-        def shape(self) -> Any:
-            """Of an observation: [V, V, C] of bits; of a join, a dictionary of shapes."""
-            return shape_of(self.frame)
+    @cached_property
+    def shape(self) -> Any:
+        """Of an observation: [V, V, C] of bits; of a join, a dictionary of shapes."""
+        return shape_of(self.frame)
 
-        @cached_property
-        def channels(self) -> tuple[Channel, ...]:
-            return self.frame.channels
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        return self.frame.channels
 
     @property
     def num_actions(self) -> int:
