@@ -91,6 +91,11 @@ def test_a_suite_is_trained_evaluated_and_reported_by_name(name, tmp_path, capsy
     assert "places in " in said(capsys, "evaluate", str(run), *EPISODES)
     assert "model loss" in said(capsys, "report", str(run), "--formats", "png")
     assert list(run.glob("*.png"))
+    page, film = tmp_path / "page.html", tmp_path / "film.gif"
+    told = said(capsys, "export", str(run), "--html", str(page), "--gif", str(film), "--episodes", "1")
+    assert "film.gif: " in told
+    assert film.stat().st_size > 0
+    assert page.stat().st_size > 0
 
 
 def test_a_run_of_the_host_goes_on_with_new_episodes(tmp_path, capsys):

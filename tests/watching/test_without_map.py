@@ -100,6 +100,18 @@ def test_each_of_200_actions_is_recorded_as_itself():
     assert recorded.a.max() > 127
 
 
+def test_a_world_that_takes_no_other_integers_than_a_policys_is_drawn_too(episodes):
+    """As Craftax: its step puts the action beside int32, which for another type is an error."""
+
+    def step(key, state, a_t):
+        return WORLD.step(key, state, jax.lax.select(state.t >= 0, a_t, jnp.int32(0)))
+
+    particular = dataclasses.replace(WORLD, step=step, draw=drawn_by_hand)
+    again = record(untrained(particular), KEYS)
+    np.testing.assert_array_equal(again.a, episodes.a)
+    np.testing.assert_array_equal(again.drawn, episodes.drawn)
+
+
 def test_left_alone_a_session_is_the_recording_frame_by_frame(agent, episodes):
     e = int(episodes.lengths.argmax())
     session, frames = Session(agent, KEYS[e]), []

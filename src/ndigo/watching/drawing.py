@@ -21,7 +21,8 @@ def drawn_frames(world: World, key: Array, a_t: np.ndarray) -> UInt8[np.ndarray,
     step = jax.jit(world.step)
     state, pictures = world.reset(key_reset), []
     pictures.append(drawn(world, state))
-    for key_t, a in zip(keys, a_t, strict=False):
+    # Recordings keep few bytes per action; a step takes the integers that a policy chooses by.
+    for key_t, a in zip(keys, np.asarray(a_t, np.int32), strict=False):
         state = step(key_t, state, a)
         pictures.append(drawn(world, state))
     return np.stack(pictures)
