@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 from ndigo.report.episodes import (
@@ -87,6 +88,8 @@ def test_json_has_the_episode_by_metric_and_the_rest_by_channel():
     assert shown["coverage"]["mean"] == 15
     assert shown["model_loss_c"]["colour"]["mean"] == 6
     assert shown["frequency"]["goal"]["mean"] == 25
+    assert (shown["label"], shown["reward"]) == ("pe", "pe")
+    assert shown["reward_per_step"]["mean"] == pytest.approx(0.6)
 
 
 def test_a_page_has_them_as_a_sheet():

@@ -22,7 +22,7 @@ from ndigo.report.episodes import (
     episodes_table,
     with_episode_numbers,
 )
-from ndigo.report.tables import HEADINGS, Line, line_of
+from ndigo.report.tables import HEADINGS, NAMES_IN_JSON, Line, line_of
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Switch, Trust, check_seed, within
 from ndigo.terminal.working import working
@@ -73,7 +73,7 @@ def as_dict(trained: Trained, args: Arguments) -> dict[str, Any]:
     about = {"path": str(args.path), "world": world["name"], "reward": trained.settings["reward"]}
     columns = {"in_view": world["in_view"], "objects": world["objects"]}
     columns |= {"channels": world["channels"]} if result.coverage is not None else {}
-    numbers = {name: getattr(result, name).mean(axis=1).tolist() for name in _measured(result)}
+    numbers = {NAMES_IN_JSON.get(name, name): getattr(result, name).mean(axis=1).tolist() for name in _measured(result)}
     return about | {"episodes": args.episodes, "seed": args.seed} | columns | numbers
 
 

@@ -22,6 +22,7 @@ HEADINGS = {
     "discovery_loss": "discovery loss",
 }
 MANY = 12  # names; of more, such as achievements, those that nobody reached share a line
+NAMES_IN_JSON = {"reward": "reward_per_step"}  # of metrics: what a reward is called stands under "reward"
 NARROW = 80  # columns of a terminal that every table fits
 Beneath = Callable[[str], Sequence[tuple[str, list[str]]]]  # object -> lines beneath it: label, a text per heading
 
@@ -42,7 +43,7 @@ class Line:
             metric: {name: {key: None if isnan(x) else x for key, x in e._asdict().items()} for name, e in by.items()}
             for metric, by in (*self.values.items(), *self.of_episodes.items())
         }
-        shown = {metric: by.get("", by) for metric, by in numbers.items()}
+        shown = {NAMES_IN_JSON.get(metric, metric): by.get("", by) for metric, by in numbers.items()}
         return {"label": self.label, "reward": self.reward} | shown
 
 
