@@ -11,6 +11,7 @@ from tiny_runs import train_tiny
 
 import ndigo
 from ndigo.cli import main
+from ndigo.commands import export
 
 STREAM = "stream_worlds:corridor_to_goal"
 TRUST = ["--trust", "stream_worlds"]
@@ -37,3 +38,13 @@ def test_json_has_the_rewards_name_beside_what_it_pays_per_step(run, capsys):
     found = json.loads(printed(capsys, "evaluate", str(run.path), "--episodes", "3", "--json", *TRUST))
     assert found["reward"] == "ndigo-1"
     np.testing.assert_allclose(found["reward_per_step"], np.asarray(run.evaluate(3).reward).mean(axis=1))
+
+
+def test_a_figure_of_a_world_without_a_map_is_refused_before_anything_is_recorded(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(export, "record_numbered", lambda *_: pytest.fail("it records"))
+    outputs = ["--figure", str(tmp_path / "a.png"), "--episodes-file", str(tmp_path / "a.npz")]
+    assert main(["export", str(run.path), *outputs, *TRUST]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "a figure shows maps, and stream_worlds:corridor_to_goal has none" in err
+    assert list(tmp_path.iterdir()) == []

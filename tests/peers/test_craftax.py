@@ -11,12 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from craftax.craftax_classic.constants import Achievement, Action, BlockType
+from craftax.craftax_classic.constants import BLOCK_PIXEL_SIZE_AGENT, Achievement, Action, BlockType
+from craftax.craftax_classic.renderer import make_craftax_pixel_renderer
 from craftax.craftax_env import make_craftax_env_from_name
 
 import ndigo
 from ndigo.interop.finding import find_world
 from ndigo.interop.suites import from_craftax
+from ndigo.watching.drawing import drawn_frames
 
 ID = "Craftax-Classic-Symbolic-v1"
 LUCK = jax.random.key(0)
@@ -116,3 +118,18 @@ def test_frames_say_what_the_observation_says():
     ones = np.concatenate([np.eye(len(BlockType) + 1)[blocks][..., 1:], np.eye(5)[mobs][..., 1:]], axis=-1)
     found = np.concatenate([ones.ravel(), frame["numbers"]])
     np.testing.assert_allclose(found, theirs, atol=1e-6)  # compiled apart, the light rounds otherwise
+
+
+@pytest.mark.timeout(1200)
+def test_actions_as_a_recording_keeps_them_are_played_once_more():
+    """Its step takes no int8. Pictures by its own renderer, of its own states."""
+    world, key, num = find_world(f"craftax::{ID}"), jax.random.key(2), 4
+    env, params = made()
+    key_reset, key_world, _ = jax.random.split(key, 3)
+    keys, step = jax.random.split(key_world, world.num_steps), jax.jit(env.step_env)
+    states = [jax.jit(env.reset_env)(key_reset, params)[1]]
+    for key_t, a in zip(keys, SCRIPT[:num], strict=False):
+        states.append(step(key_t, states[-1], a, params)[1])
+    drawn = drawn_frames(world, key, np.asarray(SCRIPT[:num], np.int8))
+    render = jax.jit(make_craftax_pixel_renderer(BLOCK_PIXEL_SIZE_AGENT))
+    np.testing.assert_array_equal(drawn, [np.asarray(render(state)).astype(np.uint8) for state in states])

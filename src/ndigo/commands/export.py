@@ -16,9 +16,10 @@ from ndigo.storage.episodes import Recording, load_episodes, save_episodes, some
 from ndigo.storage.run_folder import check_output
 from ndigo.terminal.options import Trust, check_seed, within
 from ndigo.terminal.working import working
+from ndigo.watching.appearance import appearance_of
 from ndigo.watching.movies import film_of, find_ffmpeg, write_gif, write_video
 from ndigo.watching.recording import record_numbered
-from ndigo.watching.snapshots import check_steps, write_snapshots
+from ndigo.watching.snapshots import check_map, check_steps, write_snapshots
 
 VIDEO_SCALE = 2  # a video is watched on a whole screen, a GIF inside a page
 
@@ -124,6 +125,8 @@ def _recorded(args: Arguments) -> Recording:
             raise NdigoError(f"{args.path} is recorded already: --seed and --agent choose what to record")
         if args.episode >= len(episodes.keys):
             raise NdigoError(f"--episode {args.episode}: {args.path} has episodes 0 to {len(episodes.keys) - 1}")
+        for path in args.figure:
+            check_map(path, episodes.meta["world"], episodes.seen is None)
         episodes = some_episodes(episodes, args.episode, args.episodes)
         return replace(episodes, meta=episodes.meta | ({"label": args.label} if args.label else {}))
     # Films and figures show one episode.
@@ -131,6 +134,8 @@ def _recorded(args: Arguments) -> Recording:
     trained = load_trained(args.path, trust=args.trust)
     within("--agent", args.agent, 0, trained.num_seeds - 1)
     agent = trained.agent(args.agent, args.label)
+    for path in args.figure:
+        check_map(path, agent.about["world"], appearance_of(agent).painter is None)
     with working("recording (compiling first)", count) as advance:
         return record_numbered(agent, args.seed, args.episode, count, advance)
 

@@ -51,13 +51,15 @@ def check_steps(steps: Sequence[int], num_steps: int) -> None:
             raise NdigoError(f"--steps {step}: the episode has steps 0 to {num_steps}")
 
 
+def check_map(path: Path, world: str, has_map: bool) -> None:
+    if not has_map:
+        raise NdigoError(f"{path}: a figure shows maps, and {world} has none; --html and --gif show it")
+
+
 def write_snapshots(path: Path, episodes: Recording, episode: int, steps: Sequence[int] = ()) -> None:
     """Writes the figure as PNG, PDF or SVG; without `steps` they are chosen by `chosen_steps`."""
     check_figure(path)
-    if episodes.seen is not None:
-        raise NdigoError(
-            f"{path}: a figure shows maps, and {episodes.meta['world']} has none; --html and --gif show it"
-        )
+    check_map(path, episodes.meta["world"], episodes.seen is None)
     check_steps(steps, episodes.length(episode))
     with matplotlib.rc_context({"pdf.fonttype": 42, "font.size": 8}):
         figure = draw_snapshots(episodes, episode, sorted(set(steps)) or chosen_steps(episodes, episode))
