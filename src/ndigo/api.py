@@ -25,7 +25,7 @@ from ndigo.devices.processes import wait_for_all
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.evaluation.measure import Evaluation
 from ndigo.fast.compile_cache import keep_compiled_programs
-from ndigo.gate import check_processes, check_records
+from ndigo.gate import check_processes, check_records, refuse_weights
 from ndigo.gate.parts import refuse_unshared
 from ndigo.naming import (
     as_reward,
@@ -176,6 +176,7 @@ def create_run(
     records = as_world(world), as_reward(reward or config.reward)
     config, told = settled(config, *records, given=changes)
     run = Run(Path(out) if out else default_path(config), config, *records)
+    refuse_weights(run.config, run.reward)
     check_records(run.config, run.world, run.reward)
     check_processes(run.world)
     chosen = None if is_beside else mesh_of(run.config, run.world, mesh)

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_runs import train_tiny
+from tiny_runs import FLAGS, TINY, train_tiny
 
 import ndigo
+from ndigo.api import create_run, open_run
 from ndigo.cli import main
 from ndigo.commands import export
+from ndigo.errors import NdigoError
 
 STREAM = "stream_worlds:corridor_to_goal"
 TRUST = ["--trust", "stream_worlds"]
@@ -48,3 +50,40 @@ def test_a_figure_of_a_world_without_a_map_is_refused_before_anything_is_recorde
     assert (out, err.count("\n")) == ("", 1)
     assert "a figure shows maps, and stream_worlds:corridor_to_goal has none" in err
     assert list(tmp_path.iterdir()) == []
+
+
+MEANT_BY_NOBODY = [
+    ("task", {"task_weight": 1.0}, "reward task is the task itself: leave out --task-weight and --curiosity-weight"),
+    ("task", {"curiosity_weight": 0.0}, "reward task is the task itself: leave out --task-weight and "),
+    ("ndigo-1", {"curiosity_weight": 0.0}, "nothing to learn from: --curiosity-weight and --task-weight are both 0"),
+    ("random", {"task_weight": 1.0}, "reward random learns no policy, so no task: leave out --task-weight"),
+]
+
+
+@pytest.mark.parametrize(("reward", "weights", "message"), MEANT_BY_NOBODY)
+def test_weights_that_nobody_can_mean_are_refused(reward, weights, message, tmp_path, capsys):
+    words = [word for name, x in weights.items() for word in (f"--{name.replace('_', '-')}", str(x))]
+    for more in ([], ["--dry-run"]):
+        out = ["--out", str(tmp_path / "run")]
+        assert main(["train", STREAM, "--reward", reward, *FLAGS, *words, *more, *(out if not more else [])]) == 2
+        told = capsys.readouterr().err
+        assert told.startswith(f"ndigo: {message}")
+        assert told.count("\n") == 1
+    with pytest.raises(NdigoError):
+        train_tiny(tmp_path / "run", reward, STREAM, **weights)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("reward", "weights"),
+    [
+        ("task", {"curiosity_weight": 0.1}),
+        ("ndigo-1", {"curiosity_weight": 0.0, "task_weight": 1.0}),
+        ("ndigo-1", {"curiosity_weight": -1.0}),
+        ("random", {}),
+    ],
+)
+def test_weights_that_can_be_meant_are_not(reward, weights, tmp_path):
+    settings = {**TINY, **SHORT, **weights}
+    create_run(STREAM, reward, out=tmp_path / "run", **settings)
+    assert open_run(tmp_path / "run", trust=("stream_worlds",)).config.reward == reward

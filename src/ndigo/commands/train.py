@@ -23,7 +23,7 @@ from ndigo.devices.mesh import choose_mesh
 from ndigo.devices.processes import is_first, join
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames import Frame
-from ndigo.gate import check_records
+from ndigo.gate import check_records, refuse_weights
 from ndigo.interop.finding import find_world
 from ndigo.naming import SETTLED, as_reward, as_world, default_path, default_preset, settled
 from ndigo.report.numbers import how_many
@@ -237,6 +237,7 @@ def _show_plan(config: Config, args: Arguments) -> None:
     with working("counting"):
         records = as_world(config.world), as_reward(config.reward)
         config, told = settled(config, *records, given=args.given)
+        refuse_weights(config, records[1])
         check_records(config, *records)
         sizes = sizes_of(config, *records)
     if args.json:

@@ -10,7 +10,7 @@ from ndigo.config import Config
 from ndigo.from_module import is_module
 from ndigo.gate.host import check_processes, sample_host
 from ndigo.gate.reward import check_pay, check_reward, refuse_short_windows, refuse_unhashable
-from ndigo.gate.streams import refuse_missing_task
+from ndigo.gate.streams import refuse_missing_task, refuse_weights
 from ndigo.gate.world import check_world
 from ndigo.rewards import IntrinsicReward
 from ndigo.worlds import World
@@ -34,4 +34,4 @@ def is_own(name: str) -> bool:
     return is_module(name) or name.startswith("<")
 
 
-__all__ = ["check_pay", "check_processes", "check_records", "check_reward", "check_world", "is_own"]
+__all__ = ["check_pay", "check_processes", "check_records", "check_reward", "check_world", "is_own", "refuse_weights"]

@@ -78,6 +78,17 @@ def check_notes(world: World, is_first: np.ndarray, notes: Notes) -> None:
             raise NdigoError(f"{whose} place returned numbers that are not finite")
 
 
+def refuse_weights(config: Config, reward: IntrinsicReward) -> None:
+    """An error for weights of a new run that nobody can mean: with them nothing is learned, or the task paid twice."""
+    curiosity, task = config.curiosity_weight, config.task_weight
+    if reward.pays_task and (task or not curiosity):
+        raise NdigoError(f"reward {reward.name} is the task itself: leave out --task-weight and --curiosity-weight")
+    if reward.acts_at_random and task:
+        raise NdigoError(f"reward {reward.name} learns no policy, so no task: leave out --task-weight")
+    if not (curiosity or task or reward.acts_at_random):
+        raise NdigoError("nothing to learn from: --curiosity-weight and --task-weight are both 0")
+
+
 def refuse_missing_task(config: Config, world: World, reward: IntrinsicReward) -> None:
     """An error where the agent is to earn a task's reward and the world has none."""
     has_task = world.task_reward is not None and world.ends is not None
