@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
 import numpy as np
 import pytest
+from stream_worlds import corridor_to_goal
 from tiny_runs import FLAGS, TINY, train_tiny
 
 import ndigo
@@ -50,6 +52,24 @@ def test_a_figure_of_a_world_without_a_map_is_refused_before_anything_is_recorde
     assert (out, err.count("\n")) == ("", 1)
     assert "a figure shows maps, and stream_worlds:corridor_to_goal has none" in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_world_steps_are_the_steps_that_were_taken_not_the_resets_between(tmp_path):
+    """Every episode has one step: of two slots of an actor, one is a step and one a reset."""
+    at_once = dataclasses.replace(
+        corridor_to_goal(), name="at once", num_steps=2, ends=lambda s: (s.t >= 1, s.t >= 1), place=lambda s: s.cell
+    )
+    changes = SHORT | {"rounds_per_chunk": 1}
+    lines = train_tiny(tmp_path / "run", "pe", at_once, **changes).metrics()
+    num_slots = 2 * 24  # of two actors, 24 in each round
+    assert [line["world_steps"] for line in lines] == [n * num_slots // 2 for n in (1, 2, 3, 4)]
+
+
+def test_a_dry_run_says_that_its_count_has_resets(capsys):
+    words = ["train", STREAM, *FLAGS, "--round-steps", "24", "--dry-run", "--json"]
+    sizes = json.loads(printed(capsys, *words))["sizes"]
+    assert sizes["world steps and resets, per seed"] == 20 // 2 * 2 * 24
+    assert "world steps, per seed" not in sizes
 
 
 MEANT_BY_NOBODY = [

@@ -42,10 +42,13 @@ class RunLanes:
 
 
 def lanes_of(runs: Sequence[RunLanes], joint: dict[str, Any]) -> dict[str, Any]:
-    """A line with these runs' lanes alone."""
-    return {
-        name: {key: [x for run in runs for x in value[run.first : run.last]] for key, value in part.items()}
-        if name in BY_LANE
-        else part
+    """A line with these runs' lanes alone, and of their world steps the mean."""
+
+    def own(by_lane: Sequence[Any]) -> list[Any]:
+        return [x for run in runs for x in by_lane[run.first : run.last]]
+
+    parts = {
+        name: {key: own(value) for key, value in part.items()} if name in BY_LANE else part
         for name, part in joint.items()
     }
+    return parts | {"world_steps": round(float(np.mean(own(joint["world_steps"]))))}

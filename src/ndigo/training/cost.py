@@ -39,7 +39,7 @@ def sizes_of(config: Config, world: World, reward: IntrinsicReward) -> dict[str,
     return parameters | {
         "replay": num_bytes(state.rows),
         "checkpoint": num_bytes(state),
-        "world steps, per seed": rounds * trainer.steps_per_round,
+        f"world steps{'' if world.ends is None else ' and resets'}, per seed": rounds * trainer.steps_per_round,
         "learner steps between checkpoints": config.updates_per_chunk,
     }
 

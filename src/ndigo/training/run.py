@@ -174,15 +174,18 @@ class Sitting:
         """A chunk's line of metrics, of all runs together."""
         config = self.config
         transitions = config.seeds * config.updates_per_chunk * config.batch * config.window
+        slots = step // config.updates_per_round * self.trainer.steps_per_round
         line = {
             "step": step,
-            "world_steps": step // config.updates_per_round * self.trainer.steps_per_round,
+            "world_steps": [slots] * len(numbers.reward),  # by lane; each run has the mean of its own
             "seconds": 0.0,  # each run's own
             "transitions_per_second": round(transitions / learning_seconds),
             "learning": means(numbers),
         }
         if state.crowd is not None:
             line["acting"] = finished_episodes(on_host(state.crowd.actors.finished))
+            # Every slot but an episode's last is a step.
+            line["world_steps"] = [slots - episodes for episodes in line["acting"]["episodes"]]
         return line
 
     def write(self, line: dict[str, Any], arrays: Saved | None) -> None:

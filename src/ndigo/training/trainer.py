@@ -46,7 +46,7 @@ class Trainer:
     learner: Learner
     collector: Collector
     replay: Replay
-    steps_per_round: int  # of all actors of one seed
+    steps_per_round: int  # of all actors of one seed; where episodes end by themselves, with their resets
     close: Callable[[], None] = nothing  # ends what the host started for it
 
 
