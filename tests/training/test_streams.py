@@ -16,17 +16,20 @@ import numpy as np
 import pytest
 from jax import lax
 from random_windows import random_window
-from stream_worlds import corridor_to_goal, counting, hosted_counting, read_count
+from stream_worlds import CountingEnv, corridor_to_goal, counting, hosted_counting, read_count
 
+from ndigo import frames
 from ndigo.config import preset
 from ndigo.evaluation import streams
 from ndigo.fast import resets
 from ndigo.fast.resets import num_operations
+from ndigo.interop.suites import from_gymnasium
 from ndigo.rewards import make_reward
 from ndigo.rewards.reward import earned
 from ndigo.training.trainer import Trainer, make_trainer
 from ndigo.training.twins import PLAIN
 from ndigo.types import Paid
+from ndigo.worlds.host import Host
 
 T, ACTORS, WINDOWS, LONGEST = 5, 3, 6, 6
 TINY: dict[str, Any] = {
@@ -147,6 +150,30 @@ def test_one_episode_is_measured_to_its_own_end(where):
     assert (found.task_return <= highest).all()
     always = found.visits[:, 1] == steps  # action 1 at every step earns 1 + 2 + ... + n
     np.testing.assert_array_equal(found.task_return[always], highest[always])
+
+
+@each_way
+def test_numbers_without_a_place_of_their_own_count_by_their_bins(where):
+    """The step over 100, in bins from 0 to 1/50 and to 1/25: steps 0 and 1, steps 2 and 3, and what is beyond."""
+    frame = frames.vector(1, low=0, high=0.04, bins=2)
+    if where == "host":
+        world = from_gymnasium(
+            lambda: CountingEnv(LONGEST), frame=frame, read=lambda o: np.float32(read_count(o)[0] / 100).reshape(1)
+        )
+        assert world.host is not None
+        make = world.host.open
+        host = Host(lambda num, _: make(num, 0), world.host.open_drawn)
+        world = dataclasses.replace(world, host=host, num_steps=LONGEST)
+    else:
+        observe = lambda s: (s.t / 100).astype(jnp.float32).reshape(1)  # noqa: E731
+        world = dataclasses.replace(counting(LONGEST), frame=frame, observe=observe, place=None)
+    trainer = make_trainer(CONFIG, world, make_reward("pe"))
+    params = trainer.init(jax.random.key(0)).learner.params
+    found = trainer.measure(params, jax.random.key(1)).evaluation
+    trainer.close()
+    steps = np.asarray(found.episode_steps)
+    assert steps.min() < 2 <= steps.max()
+    np.testing.assert_array_equal(found.coverage, np.where(steps >= 2, 2, 1))
 
 
 def test_acting_is_compiled_once_for_a_world_that_begins_with_pythons_numbers():

@@ -1,7 +1,8 @@
 """How much of a world an episode came to see: the number of distinct places, or of distinct frames.
 
-A place is whatever the world's `place` tells of a state, such as the agent's cell; without one it is the frame. Places
-are compared by a hash of 32 bits: of a thousand, two share one with a chance of about 1 in 10,000.
+A place is whatever the world's `place` tells of a state, such as the agent's cell; without one it is the frame, as it
+is predicted: numbers by their bins, pixels by their tokens. A Gaussian's numbers are as they are. Places are compared
+by a hash of 32 bits: of a thousand, two share one with a chance of about 1 in 10,000.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Int, UInt32
 
+from ndigo.frames import code_of
 from ndigo.worlds import World
 
 NOWHERE = np.uint32(2**32 - 1)
@@ -21,7 +23,7 @@ NOWHERE = np.uint32(2**32 - 1)
 
 def place_of(world: World, state: Any) -> UInt32[Array, ""]:
     """The hash of where a state is."""
-    where = world.frame.pack(world.observe(state)) if world.place is None else world.place(state)
+    where = code_of(world.frame, world.observe(state)) if world.place is None else world.place(state)
     return hash_of(where)
 
 

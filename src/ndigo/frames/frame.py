@@ -102,6 +102,11 @@ def shape_of(frame: Frame) -> Any:
     return jax.tree.map(lambda leaf: tuple(leaf.shape), frame.spec)
 
 
+def code_of(frame: Frame, o_t: Any) -> Any:
+    """A frame as it is predicted, a tree of arrays: frames that no prediction tells apart have the same."""
+    return frame.likelihood().target(o_t)
+
+
 def empty(frame: Frame, *lead: int) -> Any:
     """Frames of zeros with these leading axes."""
     return jax.tree.map(lambda leaf: jnp.zeros((*lead, *leaf.shape), leaf.dtype), frame.spec)

@@ -17,6 +17,7 @@ from ndigo.config import Config
 from ndigo.evaluation.coverage import hash_of
 from ndigo.evaluation.measure import Measured
 from ndigo.evaluation.streams import Note, measure_streams
+from ndigo.frames import code_of
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.streams.actor import new_actors
@@ -48,7 +49,7 @@ def make_measure(
         cut = jax.vmap(lambda slots: cut_slots(slots, num_steps, world.num_actions))(slots)
         streams = jax.tree.map(lambda x: x[:, 0], cut)
         streams = eqx.tree_at(lambda w: w.belief, streams, jnp.zeros((len(streams.start), params.model.core.size)))
-        where = place if place.shape[-1] else slots.o_t
+        where = place if place.shape[-1] else code_of(world.frame, world.frame.unpack(slots.o_t))
         notes = Note(place=jax.vmap(jax.vmap(hash_of))(where), happens=happens)
         return measure_streams(world, reward, params, streams, notes)
 
