@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from typing import Any
 
@@ -13,8 +14,10 @@ import pytest
 from stream_worlds import corridor_to_goal
 
 from ndigo.errors import NdigoError
+from ndigo.evaluation.coverage import place_of
 from ndigo.gate import check_world
 from ndigo.rewards.ndigo import ndigo_reward
+from ndigo.worlds import make_world
 from ndigo.worlds.noise import CHANNEL, with_noisy_tile
 
 N, ASK = 6, 0  # values; the action that asks for a new one
@@ -90,6 +93,36 @@ def test_a_tile_of_many_values_shows_them_all():
     shown = world.observe(eqx.tree_at(lambda s: s.value, state, jnp.int32(299)))["noise"]
     assert int(shown.squeeze()) == 299
     assert world.frame.wrong(jax.tree.map(lambda x: x[None], world.observe(state))) is None
+
+
+def test_the_noise_is_no_place():
+    """The corridor says nothing of places: its five cells are five frames, whatever the tile shows."""
+    inner = dataclasses.replace(corridor_to_goal(), place=None)
+    world = with_noisy_tile(inner)
+    keys = jax.random.split(jax.random.key(0), 40)
+    states = [world.step(key, world.reset(key), 0) for key in keys]
+    at = [dataclasses.replace(state.inner, cell=jnp.int32(i % 5)) for i, state in enumerate(states)]
+    states += [dataclasses.replace(state, inner=inner) for state, inner in zip(states, at, strict=True)]
+    assert len({int(state.value) for state in states}) == N
+    assert len({int(place_of(world, state)) for state in states}) == 5
+    named = with_noisy_tile(corridor_to_goal())
+    assert named.place is not None
+    assert [int(named.place(state)) for state in states] == [int(state.inner.cell) for state in states]
+
+
+def test_what_the_world_knows_and_shows_of_itself_is_passed_on():
+    maze = make_world("maze")
+    drawn = dataclasses.replace(maze, draw=lambda state: np.full((2, 2, 3), 7, np.uint8))
+    world = with_noisy_tile(drawn)
+    check_world(world)
+    state = world.reset(jax.random.key(0))
+    assert world.truth is not None
+    assert maze.truth is not None
+    assert (world.objects, world.map_shape) == (maze.objects, maze.map_shape)
+    for ours, theirs in zip(jax.tree.leaves(world.truth(state)), jax.tree.leaves(maze.truth(state.inner)), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert world.draw is not None
+    np.testing.assert_array_equal(world.draw(state), np.full((2, 2, 3), 7))
 
 
 def test_it_is_a_world_whose_tile_is_a_channel_and_whose_rest_is_as_before():

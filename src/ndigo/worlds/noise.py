@@ -18,7 +18,7 @@ from jaxtyping import Array, Int
 
 from ndigo import frames
 from ndigo.errors import NdigoError
-from ndigo.frames import Channel
+from ndigo.frames import Channel, code_of
 from ndigo.worlds.world import World
 
 CHANNEL = Channel("noise", "tiles")  # that of the tile, whose pay is told apart from the rest
@@ -58,6 +58,9 @@ def with_noisy_tile(world: World, *, num_values: int = 6, changed_by: int | None
     def of_inner(function: Any) -> Any:
         return None if function is None else lambda state: function(state.inner)
 
+    def code_seen(state: Noisy) -> Any:
+        return code_of(world.frame, world.observe(state.inner))
+
     return World(
         name=f"{world.name} with {'white' if changed_by is None else 'staying'} noise",
         frame=frame,
@@ -68,7 +71,11 @@ def with_noisy_tile(world: World, *, num_values: int = 6, changed_by: int | None
         observe=observe,
         ends=of_inner(world.ends),
         task_reward=of_inner(world.task_reward),
-        place=of_inner(world.place),
+        truth=of_inner(world.truth),
+        objects=world.objects,
+        map_shape=world.map_shape,  # not its grid: frames are read off that, and off no join
+        place=of_inner(world.place) or code_seen,  # the noise is no place
         events=world.events,
         happens=of_inner(world.happens),
+        draw=of_inner(world.draw),
     )
