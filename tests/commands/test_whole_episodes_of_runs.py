@@ -44,6 +44,16 @@ def test_json_has_the_rewards_name_beside_what_it_pays_per_step(run, capsys):
     np.testing.assert_allclose(found["reward_per_step"], np.asarray(run.evaluate(3).reward).mean(axis=1))
 
 
+def test_what_has_no_split_is_not_shown_as_zero_per_channel(task_run, capsys):
+    words = ["evaluate", str(task_run.path), "--episodes", "3"]
+    found = json.loads(printed(capsys, *words, "--json", *TRUST))
+    assert "reward_c" not in found
+    assert np.shape(found["model_loss_c"]) == (2, 5)  # the model predicts whatever is paid
+    assert "reward_c" not in task_run.metrics()[-1]["evaluation"]
+    table = printed(capsys, *words, *TRUST).partition("channel")[2].splitlines()
+    assert table[0].split() == ["model", "loss"]
+
+
 def test_a_figure_of_a_world_without_a_map_is_refused_before_anything_is_recorded(run, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(export, "record_numbered", lambda *_: pytest.fail("it records"))
     outputs = ["--figure", str(tmp_path / "a.png"), "--episodes-file", str(tmp_path / "a.npz")]

@@ -19,6 +19,7 @@ from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.references import reference_lines
 from ndigo.report.curves import channel_styles, curves_figure
 from ndigo.report.tables import HEADINGS
+from ndigo.storage.run_folder import RunFolder
 from ndigo.storage.seal import seal
 
 
@@ -177,6 +178,14 @@ def test_every_channel_of_a_world_without_a_map_has_a_stroke_of_its_own():
         assert styles["walls"][0] == WALLS
     numbers = [f"x{i}" for i in range(20)]
     assert len({*channel_styles({"in_view": [], "channels": numbers}, None).values()}) == 21  # and the walls'
+
+
+@pytest.mark.parametrize(
+    ("rewards", "unit"), [(["ndigo-4"], " (nats)"), (["icm"], ""), (["pe", "icm"], "")], ids=["ndigo", "icm", "both"]
+)
+def test_only_rewards_that_are_split_by_channel_are_in_nats(tmp_path, rewards, unit):
+    runs = [RunFolder.open(write_run(tmp_path / name, world="exp1", reward=name, seeds=1)) for name in rewards]
+    assert f"reward in training{unit}" in [axes.get_title() for axes in curves_figure(runs).axes]
 
 
 def test_a_task_that_only_costs_is_drawn_the_right_way_up():

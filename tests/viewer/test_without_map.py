@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from stream_worlds import counting
@@ -45,6 +49,20 @@ def test_a_page_shows_what_was_seen_expected_and_paid_and_ends_with_the_episode(
         np.testing.assert_array_equal(page.cells("expected", SHAPE), episodes.expected[episode, 0, 0])
         page.press("n")
         page.ready()
+
+
+@pytest.mark.parametrize(("reward", "unit"), [("pe", " nats"), ("task", None)])
+def test_a_reward_is_in_nats_where_it_has_a_split_by_channel(watch, reward, unit, tmp_path):
+    task_reward = lambda state: jnp.float32(1.5)  # noqa: E731
+    world = dataclasses.replace(counting(), task_reward=task_reward, events=(), happens=None)
+    recording = record(untrained(world, reward), [episode_key(0, 2)])  # as long as any
+    page = watch(export_html([recording], tmp_path / "page.html").as_uri(), offline=True).ready()
+    lane = re.search(r"^0 to [\d.]+( nats)?$", page.page.locator(".lane.reward").inner_text(), re.MULTILINE)
+    assert lane is not None
+    assert lane[1] == unit
+    labels = [mark.get_attribute("aria-label") or "" for mark in page.page.locator(".moment").all()]
+    (largest,) = [label for label in labels if "largest reward" in label]
+    assert (" nats" in largest) == (unit is not None)
 
 
 def test_a_live_world_is_watched_and_its_actions_are_taken_by_number(watch, agent, episodes):

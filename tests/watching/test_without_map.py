@@ -18,8 +18,10 @@ from ndigo.palette import OBJECTS
 from ndigo.storage.episodes import load_episodes, save_episodes
 from ndigo.watching.appearance import appearance_of
 from ndigo.watching.drawing import drawn
+from ndigo.watching.film import Measures
 from ndigo.watching.movies import film_of
 from ndigo.watching.recording import episode_key, record
+from ndigo.watching.scenes import picture_scene
 from ndigo.watching.session import Session
 from ndigo.watching.snapshots import write_snapshots
 from ndigo.worlds import World
@@ -160,6 +162,15 @@ def test_a_recording_comes_back_from_its_file_and_makes_a_film(episodes, tmp_pat
     np.testing.assert_array_equal(shown[::cell, ::cell], again.seen[1, 1])
     with pytest.raises(NdigoError, match="a figure shows maps, and counting has none"):
         write_snapshots(tmp_path / "figure.png", again, 0)
+
+
+def test_a_film_says_nats_where_the_pay_is_split_by_channel(episodes):
+    def words(recording, e: int) -> str:
+        return picture_scene(recording, e, recording.length(e), Measures(1)).rewards.words[0][0]
+
+    tasked = dataclasses.replace(WORLD, task_reward=lambda state: jnp.float32(1.5))
+    assert words(record(untrained(tasked, "task"), KEYS[:1]), 0) == "reward of each step (largest 1.50)"
+    assert words(episodes, int(episodes.lengths.argmax())).endswith(" nats)")
 
 
 def test_truth_without_a_map_is_drawn_on_an_empty_floor(shipped, recorded):

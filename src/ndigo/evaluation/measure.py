@@ -29,8 +29,8 @@ class Evaluation(eqx.Module):
     task_return: Float[Array, ""] | None = None  # undiscounted
     episode_steps: Float[Array, ""] | None = None
     reward: Float[Array, ""] | None = None  # the curiosity's, a step
-    reward_c: Float[Array, " C"] | None = None
-    model_loss_c: Float[Array, " C"] | None = None  # nats, one step ahead
+    reward_c: Float[Array, " C"] | None = None  # where the pay has a split
+    model_loss_c: Float[Array, " C"] | None = None  # nats, one step ahead, where something is predicted
 
 
 class Measured(eqx.Module):

@@ -62,7 +62,6 @@ def measure_streams(world: World, reward: IntrinsicReward, params: Params, strea
         )
         seen, paid = params.pay(reward, window)
         known = paid.is_known & is_step
-        nothing = jnp.zeros(len(world.channels))
         loss = jnp.zeros((len(is_counted), 0))
         if params.probe is not None:
             loss = discovery_loss(params.probe, seen.b_t, window.cells)
@@ -76,8 +75,8 @@ def measure_streams(world: World, reward: IntrinsicReward, params: Params, strea
             task_return=jnp.where(is_step, task_t, 0.0).sum(),
             episode_steps=is_step.sum().astype(jnp.float32),
             reward=_mean(paid.r_t, known),
-            reward_c=nothing if paid.r_tc is None else _mean(paid.r_tc, known),
-            model_loss_c=nothing if seen.loss_tk is None else _mean(seen.loss_tk[:, 0], is_step),
+            reward_c=None if paid.r_tc is None else _mean(paid.r_tc, known),
+            model_loss_c=None if seen.loss_tk is None else _mean(seen.loss_tk[:, 0], is_step),
         )
 
     num, model = len(streams.start), params.model

@@ -42,7 +42,7 @@ def curves_figure(runs: Sequence[RunFolder], grid: Grid | None = None) -> Figure
         ("events per episode", _events),
         ("places per episode", lambda run: _of_episodes(run, "coverage")),
         ("task return", lambda run: _of_episodes(run, "task_return")),
-        ("reward in training (nats)", _reward_split),
+        (f"reward in training{' (nats)' if all(map(_split, runs)) else ''}", _reward),
         ("model loss (nats)", _model_loss),
     ]
     curves = {title: [read(run) for run in runs] for title, read in panels}
@@ -107,13 +107,17 @@ def _model_loss(run: RunFolder) -> list[Curve]:
     return _curves(run.settings()["world"]["channels"], lines, [line["evaluation"]["model_loss_c"] for line in lines])
 
 
-def _reward_split(run: RunFolder) -> list[Curve]:
+def _split(run: RunFolder) -> list[Curve]:
+    """The reward by channel, in nats; nothing of one that is no sum over channels, such as ICM's or a task's."""
     lines = run.metrics()
     split = _curves(run.settings()["world"]["channels"], lines, [line["learning"]["reward_c"] for line in lines])
-    if any(values.any() for _, _, values in split):
-        return split
-    # A reward that is not a sum over channels (ICM) has only its total.
-    return _curves(["reward"], lines, [[[x] for x in line["learning"]["reward"]] for line in lines])
+    return split if any(values.any() for _, _, values in split) else []
+
+
+def _reward(run: RunFolder) -> list[Curve]:
+    """Its split, else its total, in whatever it is paid in."""
+    lines = run.metrics()
+    return _split(run) or _curves(["reward"], lines, [[[x] for x in line["learning"]["reward"]] for line in lines])
 
 
 def _curves(names: Sequence[str], lines: Sequence[dict[str, Any]], values: Sequence[Any]) -> list[Curve]:

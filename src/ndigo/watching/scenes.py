@@ -139,7 +139,8 @@ def _picture_rewards(episodes: Recording, e: int, until: int) -> Track:
     named: dict[str, RGB] = {entry["name"]: tuple(entry["colour"]) for entry in episodes.meta.get("legend", ())}
     names = [entry["name"] for entry in episodes.meta["channels"]][: parts.shape[1]]
     colours = [named.get(name, colour_of(c)) for c, name in enumerate(names)]
-    largest = f"reward of each step (largest {total.max(initial=0):.2f} nats)"
+    unit = " nats" if split.any() else ""  # of what has no split, such as a task's reward, they are its own
+    largest = f"reward of each step (largest {total.max(initial=0):.2f}{unit})"
     words = [(largest if total.any() else "no step was paid", FAINT)]
     return Track(words, lambda size: reward_strip(parts, colours, size, BACKGROUND))
 

@@ -112,6 +112,10 @@ export function makeEpisode(meta, walls, sizes, fields, length) {
     at,
     /** By frame, the action whose repetition a live agent's `ahead` supposes; null where `ahead` knows the actions. */
     supposed: null,
+    /** Of rewards: nats where they have a split by channel. What has none, as ICM's or a task's, is in its own. */
+    get unit() {
+      return fields.reward_c.some((r) => r) ? " nats" : ""; // NaN counts as nothing
+    },
     /** The last frame that there is, or may be. */
     get end() {
       return episode.isOver ? episode.length - 1 : sizes.T - 1;

@@ -30,7 +30,12 @@ function paidFor(episode, t, c) {
 }
 
 const isOfPay = (text) => text.startsWith("largest");
-const withPay = (text, nats) => (Math.abs(nats) >= 0.05 ? `${text}, ${signed(nats, 1)} nats in ${SOON} steps` : text);
+
+/** The text with what is paid for it, in all or for channel c. */
+function withPay(text, episode, t, c) {
+  const paid = paidFor(episode, t, c);
+  return Math.abs(paid) >= 0.05 ? `${text}, ${signed(paid, 1)}${episode.unit} in ${SOON} steps` : text;
+}
 
 function firstFrame(episode, holds) {
   for (let t = 0; t < episode.length; t++) if (holds(t)) return t;
@@ -54,7 +59,7 @@ function ofObjects(episode) {
     const knows = firstFrame(episode, (t) => episode.fields.discovery_loss[t * N + i] < KNOWN);
     const moments = [];
     if (found > 0) {
-      moments.push({ t: found, colour, text: withPay(`found ${name}`, paidFor(episode, found, episode.channelOf[i])) });
+      moments.push({ t: found, colour, text: withPay(`found ${name}`, episode, found, episode.channelOf[i]) });
     }
     if (knows > 0 && (found < 0 || Math.abs(knows - found) > APART)) {
       moments.push({ t: knows, colour, text: `knows where ${name} is` });
@@ -67,7 +72,7 @@ function ofEvents(episode) {
   const { B } = episode.sizes;
   return (episode.meta.events ?? []).flatMap((name, b) => {
     const t = episode.fields.events ? firstFrame(episode, (s) => episode.fields.events[s * B + b]) : -1;
-    return t > 0 ? [{ t, text: withPay(`first ${name}`, paidFor(episode, t, -1)) }] : [];
+    return t > 0 ? [{ t, text: withPay(`first ${name}`, episode, t, -1) }] : [];
   });
 }
 
@@ -79,7 +84,7 @@ function ofPay(episode) {
     const parts = [...episode.at("reward_c", most.t)];
     const c = parts.indexOf(Math.max(...parts));
     const what = parts.length > 1 && parts[c] > 0 ? `, mostly for ${meta.channels[c].name}` : "";
-    moments.push({ t: most.t + 1, text: `largest reward, ${signed(most.value, 1)} nats${what}` });
+    moments.push({ t: most.t + 1, text: `largest reward, ${signed(most.value, 1)}${episode.unit}${what}` });
   }
   const surprise = episode.isPictured ? largest(episode, (t) => episode.surprise(t)) : { t: -1 };
   if (surprise.t > 0) moments.push({ t: surprise.t, text: `largest surprise, ${surprise.value.toFixed(1)} nats` });

@@ -5,7 +5,7 @@ import { button, make, setText } from "./dom.js";
 
 export const NOTHING = "–";
 
-/** Nats with their sign, in at most seven characters; `digits` behind the point where they are given. */
+/** A reward with its sign, in at most seven characters; `digits` behind the point where they are given. */
 export function signed(r, digits = null) {
   if (Number.isNaN(r)) return "…";
   const size = Math.abs(r).toFixed(digits ?? (Math.abs(r) < 9.9995 ? 3 : Math.abs(r) < 99.995 ? 2 : 1));
@@ -22,8 +22,8 @@ const HEADS = {
   view: ["in view", "Whether the agent sees it now"],
   loss: ["discovery loss", "−ln of the belief in its true cell, in nats; 0 when it knows where the object is"],
   cell: ["belief", "The belief in its true cell"],
-  reward: ["last step", "Intrinsic reward of the step that led here, in nats"],
-  sum: ["so far", "Sum of the rewards up to here, in nats"],
+  reward: ["last step", "Reward of the step that led here; where it has a split by channel, in nats"],
+  sum: ["so far", "Sum of the rewards up to here"],
 };
 const SURPRISE = ["surprise", "−ln of the chance that it gave, a step before, to what it sees now, in nats"];
 const MOST_CHANNELS = 8; // rows of a world whose frames have many

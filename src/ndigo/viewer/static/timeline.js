@@ -37,7 +37,7 @@ function stripsOf(episode) {
   return { title: B ? "events" : "", num: Math.min(B, 6), holds: (t, i) => episode.fields.events?.[t * B + i] };
 }
 
-/** How high the bars and lines of an episode reach: {up, down, loss}. */
+/** How high the bars and lines of an episode reach, and what of: {up, down, loss, unit}. */
 function scalesOf(episode, hidden) {
   const { C, N } = episode.sizes;
   const lines = linesOf(episode);
@@ -53,7 +53,8 @@ function scalesOf(episode, hidden) {
     [up, down] = [Math.max(up, above, r || 0), Math.max(down, below, -r || 0)];
     for (let i = 0; i < lines.num; i++) if (!N || !hidden.has(i)) loss = Math.max(loss, lines.value(t, i));
   }
-  return { up: ceiling(up), down: down > 1e-3 ? ceiling(down) : 0, loss: N ? Math.ceil(loss) : ceiling(loss) };
+  const heights = { up: ceiling(up), down: down > 1e-3 ? ceiling(down) : 0, loss: N ? Math.ceil(loss) : ceiling(loss) };
+  return { ...heights, unit: episode.unit };
 }
 
 /** The timeline and the slider that it is; `onseek(t)` hears where a pointer goes. */
@@ -211,7 +212,7 @@ export function makeTimeline(onseek) {
     const grey = greys.length === 1 ? `grey: ${greys[0]}` : "";
     const dashed = episode.fields.exact ? "dashed: exact" : "";
     const texts = [
-      [lane.zero - lane.unit * Math.sqrt(scales.up), "reward", `${least} to ${scales.up} nats`, grey],
+      [lane.zero - lane.unit * Math.sqrt(scales.up), "reward", `${least} to ${scales.up}${scales.unit}`, grey],
       [lane.loss, linesOf(episode).title, `0 to ${scales.loss} nats`, dashed],
       [lane.strips - 2, stripsOf(episode).title],
     ];
