@@ -31,7 +31,9 @@ BLOCK = re.compile(r"(<!-- ndigo report --paper: ([\w ]+) -->\n)(.*?)(<!-- end -
 NOT_YET = "Not made by this recipe yet."
 RULES = (
     "A comparison is supported where its whole 95% interval over seeds lies on the claimed side, and contradicted "
-    "where it lies on the other. A claim holds where every comparison is supported. Open one for its figures."
+    "where it lies on the other. One of no difference is supported where the difference's interval holds zero. A claim "
+    "holds where every comparison is supported. Nothing is corrected for the number of comparisons. Open a claim for "
+    "its figures."
 )
 
 
