@@ -16,12 +16,12 @@ from ndigo.report.sheets import Entry, Sheet
 from ndigo.report.statistics import Estimate, estimates
 from ndigo.report.tables import HEADINGS, Line, comparison
 
-OWN_COLUMNS = ("discovery loss", "worst seed")  # of the objects to discover
+OWN_COLUMNS = ("discovery loss", "worst seed's means")  # over the objects to discover
 COLUMNS = (
     "Mean over seeds, its 95% bootstrap interval, and what the paper prints. The discovery loss is the mean over the "
-    "objects to discover. Of the worst seed: the largest loss, and the fewest episodes that see them, their mean too."
+    "objects to discover, and so are the worst seed's: the largest loss, and the fewest episodes that see them."
 )
-WIDE = 4  # numbers in a row, beside our own two: a table with more is cut by metric
+WIDE = 5  # numbers in a row, beside our own two: a table with more is cut by metric
 
 REFERENCES = (
     "exact filter: agents with a perfect memory, which need no training; search is the best path known, a seeker "
@@ -34,7 +34,7 @@ def paper_sheets(rows: Rows) -> list[Sheet]:
     sheets = []
     for experiment in EXPERIMENTS.values():
         metrics = list(experiment.printed.tables) or ["visits", "first_visit"]
-        is_wide = len(metrics) * len(_objects(experiment, metrics[0])) > WIDE
+        is_wide = sum(len(_asked(experiment, metric)) for metric in metrics) + len(_own_shares(experiment)) > WIDE
         groups = [[metric] for metric in metrics] if is_wide else [metrics]
         sheets += [_sheet(experiment, group, rows, is_first=group is groups[0]) for group in groups]
     return sheets
@@ -46,8 +46,19 @@ def _objects(experiment: Experiment, metric: str) -> Sequence[str]:
     return list(next(iter(table.values()))) if table else experiment.world.objects
 
 
+def _asked(experiment: Experiment, metric: str) -> list[tuple[str, str]]:
+    return [(metric, name) for name in _objects(experiment, metric)]
+
+
+def _own_shares(experiment: Experiment) -> list[tuple[str, str]]:
+    """How often each object to discover is seen, where the paper prints it of none."""
+    is_printed = "frequency" in experiment.printed.tables
+    return [] if is_printed else [("frequency", name) for name in experiment.discovers]
+
+
 def _sheet(experiment: Experiment, metrics: Sequence[str], rows: Rows, is_first: bool) -> Sheet:
-    asked = [(metric, name) for metric in metrics for name in _objects(experiment, metric)]
+    asked = [column for metric in metrics for column in _asked(experiment, metric)]
+    asked += _own_shares(experiment) if is_first else []
     columns = [f"{HEADINGS[metric]}: {name}" for metric, name in asked]
     found = []
     for reward in experiment.all_rewards:
@@ -58,7 +69,8 @@ def _sheet(experiment: Experiment, metrics: Sequence[str], rows: Rows, is_first:
         ]
         found.append((reward, (*entries, *(_own_entries(numbers) if is_first else ()))))
     is_part = (is_first and len(metrics) < len(experiment.printed.tables)) or not is_first
-    title = f"{experiment.heading} ({HEADINGS[metrics[0]]})" if is_part else experiment.heading
+    shown = ", ".join(dict.fromkeys(HEADINGS[metric] for metric, _ in asked))
+    title = f"{experiment.heading} ({shown})" if is_part else experiment.heading
     return Sheet(title, experiment.printed.place, (*columns, *(OWN_COLUMNS if is_first else ())), tuple(found))
 
 
@@ -72,7 +84,7 @@ def _own_entries(numbers: MeasuredRow | None) -> list[Entry]:
         return [Entry(None)] * len(OWN_COLUMNS)
     loss, seen = numbers.discovery_loss(), numbers.per_seed("frequency", *numbers.discovers)
     worst = Estimate(float(loss.max()), nan, nan)
-    return [Entry(estimates(loss[:, None])[0]), Entry(worst, note=f"{seen.min():.0f}% seen")]
+    return [Entry(estimates(loss[:, None])[0]), Entry(worst, note=f"{seen.min():.0f}%")]
 
 
 def compared_with_paper(lines: Sequence[Line], experiment: Experiment | None, *, references: bool = True) -> Table:

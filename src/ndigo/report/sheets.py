@@ -74,7 +74,7 @@ def as_rich(sheet: Sheet) -> Table:
         for label, entries in sheet.rows
     ]
     shown = [[head, *map(_stacked, entries)] for head, entries in rows]
-    headings = [Text(column.replace(": ", "\n")) for column in sheet.columns]
+    headings = [Text("\n".join(column.replace(":", "").split())) for column in sheet.columns]
     texts = [[Text(), *headings], *shown]
     wide = sum(max(len(line) for row in texts for line in row[i].plain.split("\n")) for i in range(len(texts[0])))
     padding = padding_for(wide, len(headings))
