@@ -1,8 +1,9 @@
 """Draws what the recipe has come to so far, for docs/results.md: `python studies/recipe/figures.py`.
 
-`overview` has every seed's first visit beside the paper's, a random walker's and the best path's; one figure per
-experiment has the way there. An experiment without its row shows the study's run by the same settings. Experiment 4's
-figure is what its two objects pay by definition (`studies/ideal-rewards/pay-by-horizon.json`), and what is looked at.
+`overview` has every seed's first visit beside the paper's, a random walker's and the best path's, where one is known;
+one figure per experiment has the way there. An experiment without its row shows the study's run by the same settings.
+Experiment 4's figure is what its two objects pay by definition (`studies/ideal-rewards/pay-by-horizon.json`), and what
+is looked at.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def overview(runs: dict[str, MeasuredRow]) -> Figure:
             style, first = stroke_of(run.row.reward), run.per_seed("first_visit", what)
             walker, best = references(experiment, what)
             axis.plot([walker], [y], "x", color=INK, markersize=5, label="random walker" if y == 0 else None)
-            axis.plot([best], [y], "|", color=INK, markersize=10, label="best search known" if y == 0 else None)
+            if best is not None:
+                axis.plot([best], [y], "|", color=INK, markersize=10, label="best search known" if y == 0 else None)
             if (paper := printed(experiment, run.row.reward, what)) is not None:
                 label = "paper, mean" if y == 0 else None
                 axis.plot([paper], [y], "D", color=INK, markerfacecolor="white", markersize=5, label=label)
@@ -57,14 +59,15 @@ def overview(runs: dict[str, MeasuredRow]) -> Figure:
     return figure
 
 
-def references(experiment: Experiment, what: str) -> tuple[float, float]:
-    """First visit of the random walker, and of the best agent that needs no training."""
+def references(experiment: Experiment, what: str) -> tuple[float, float | None]:
+    """First visit of the random walker, and of the best search; None where a planner, who looks for all, is sooner."""
     first = {
         line.label: line.values["first_visit"][what].mean
         for line in reference_lines(experiment)
         if what in line.values.get("first_visit", {})
     }
-    return first.pop("random"), min(first.values())
+    walker, best = first.pop("random"), min(first, key=first.__getitem__)
+    return walker, None if best == "planner" else first[best]
 
 
 def printed(experiment: Experiment, reward: str, what: str) -> float | None:
