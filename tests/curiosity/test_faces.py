@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import importlib
 import inspect
 import pickle
 import re
+import sys
+from pathlib import Path
 from typing import Any, cast
 
 import gymnasium
@@ -18,6 +21,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from probe_worlds import two_arms
 from stream_of_episodes import Played, paid_by_windows
 
+import ndigo
 from ndigo.config import preset
 from ndigo.curiosity import make_curiosity
 from ndigo.curiosity.gymnasium import CuriousVectorEnv
@@ -113,6 +117,63 @@ def test_every_option_is_named_where_one_looks_for_it():
     for face, names in ((Paymaster, options), (Curiosity, own)):
         words = re.findall(r"\w+", face.__doc__ or "")
         assert [name for name in names if name not in words] == []
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "use-with-your-agent.md").read_text()
+LOOPS = [text for text in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE) if "bonus" in text]
+MODES = {"NEXT_STEP": AutoresetMode.NEXT_STEP, "SAME_STEP": AutoresetMode.SAME_STEP}
+
+
+@pytest.mark.parametrize(("loop", "mode"), [*zip(LOOPS[:2], MODES, strict=True)], ids=MODES)
+def test_the_pages_loops_pay_what_the_face_pays_and_its_rollouts_the_same(loop, mode, monkeypatch):
+    """The face is held to whole episodes above. Without `finals` a rollout pays 0 where an episode ends."""
+    assert len(LOOPS) == 3
+    makers: list[Any] = [lambda length=length: Counter(length) for length in (6, 7, 5)]
+    first, second = (SyncVectorEnv(makers, autoreset_mode=MODES[mode]) for _ in range(2))
+    config, T = dataclasses.replace(CONFIG, num_ahead=5), 40
+    chosen = np.random.default_rng(0).integers(2, size=(T, 3))
+    pays = []
+
+    class Heard(Curiosity):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args, config=config, seed=3)
+
+        def pay(self, *args: Any, **more: Any) -> Any:
+            pays.append(super().pay(*args, **more)[0])
+            return pays[-1], None
+
+    monkeypatch.setattr(ndigo, "Curiosity", Heard)
+    names = {"ndigo": ndigo, "np": np, "frame": FRAME, "num_actions": 2, "num_envs": 3, "num_steps": T}
+    exec(compile(loop, "page", "exec"), names | {"envs": first, "act": lambda _: chosen[len(pays)]})
+    face, shown = CuriousVectorEnv(second, "ndigo-4", FRAME, config=config, seed=3, learn_every=48), []
+    observations, done, by_face = face.reset()[0], np.zeros(3, bool), []
+    for actions in chosen:
+        shown.append((observations, done))
+        observations, _, terminated, truncated, infos = face.step(actions)
+        done = terminated | truncated
+        by_face.append(infos["reward_intrinsic"])
+    np.testing.assert_array_equal(pays, by_face)
+    obs, dones = map(np.stack, zip(*shown, strict=True))
+    names |= {"bonus": Heard("ndigo-4", FRAME, 2, 3), "mode": mode, "actions": chosen, "obs": obs, "dones": dones}
+    names |= {"next_obs": observations, "next_done": done}
+    exec(compile(LOOPS[2], "page", "exec"), names)
+    ends = np.concatenate([dones[1:], done[None]])
+    unpaid = ends if mode == "SAME_STEP" else np.zeros_like(ends)
+    np.testing.assert_allclose(names["r"], np.where(unpaid, 0, by_face), atol=1e-5)
+    assert (np.abs(names["r"]) > 1e-4).sum() > 10
+
+
+@pytest.mark.parametrize(
+    ("face", "package", "extra"), [("sb3", "stable_baselines3", "sb3"), ("gymnasium", "gymnasium", "gym")]
+)
+def test_a_face_whose_package_is_missing_says_how_to_get_it(face, package, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    for name in [name for name in sys.modules if name.startswith((f"{package}.", f"ndigo.curiosity.{face}"))]:
+        monkeypatch.delitem(sys.modules, name)
+    needed = package.replace("_", "-")
+    says = rf"^ndigo\.curiosity\.{face} needs {needed}: .* in a checkout pip install -e '\.\[{extra}\]'$"
+    with pytest.raises(NdigoError, match=says):
+        importlib.import_module(f"ndigo.curiosity.{face}")
 
 
 class Broken(Counter):

@@ -12,15 +12,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
 from ndigo.curiosity.host import Curiosity
 from ndigo.curiosity.paymaster import Paymaster, num_discrete
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, install
 from ndigo.frames import Frame
 from ndigo.rewards import IntrinsicReward
+
+try:
+    import gymnasium
+    from gymnasium.vector import AutoresetMode
+except ModuleNotFoundError:
+    raise NdigoError(f"ndigo.curiosity.gymnasium needs gymnasium: {install('gym')}") from None
 
 
 class CuriousVectorEnv(gymnasium.vector.VectorWrapper):

@@ -14,13 +14,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper  # pyright: ignore[reportMissingImports]
 
 from ndigo.curiosity.host import Curiosity
 from ndigo.curiosity.paymaster import Paymaster, num_discrete
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, install
 from ndigo.frames import Frame
 from ndigo.rewards import IntrinsicReward
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper  # pyright: ignore[reportMissingImports]
+except ModuleNotFoundError:
+    raise NdigoError(f"ndigo.curiosity.sb3 needs stable-baselines3: {install('sb3')}") from None
 
 
 class Curious(VecEnvWrapper):
