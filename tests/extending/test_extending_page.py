@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from random_windows import random_window
 from tiny_runs import TINY
 
 import ndigo
 from ndigo.gate import check_reward, check_world
 from ndigo.model import PREDICTORS
 from ndigo.paper.experiment import EXPERIMENTS
-from ndigo.rewards import make_reward
+from ndigo.rewards import make_reward, table
+from ndigo.training.learner import make_learner
 
+SECTION = (Path(__file__).parents[2] / "docs" / "extending.md").read_text().split("## A reward")[1].split("\n## ")[0]
 TINY_PLAIN: dict[str, Any] = {name: value for name, value in TINY.items() if name != "preset"} | {"plain": True}
 
 
@@ -26,6 +31,31 @@ def test_worlds_and_rewards_pass_the_gate_with_predictor_and_likelihood(made):
     assert made["both"].reads == (*make_reward("ndigo-1").reads, *make_reward("ndigo-4").reads)
     assert made["world"].objects == ("lamp",)
     assert EXPERIMENTS["noise_again"].world.objects == ("fixed", "noise")
+
+
+def test_a_reward_may_read_what_the_page_lists_with_the_axes_it_gives(made):
+    """T = 6, B = 2, K = 3, C = 2."""
+    world, reward, sizes = made["world"], made["reward"], {"T": 6, "T+1": 7, "K": 3, "B": 2, "C": 2}
+    config = ndigo.Config(**{**TINY_PLAIN, "num_ahead": 3, "belief_size": 8, "precision": "float32"})
+    model = make_learner(config, world, reward).init(jax.random.key(0)).params.model
+    window = random_window(
+        0, T=6, streams=(2,), shape=world.shape, num_actions=world.num_actions, state_size=8, num_objects=1
+    )
+    seen = model.look(window)
+    names = {"table": table, "seen": seen, "model": model, "window": window}
+    names |= vars(reward.pay(None, None, model, seen))
+    read, returned = re.findall(r"^\|---\|---\|---\|\n((?:\|.*\n)+)", SECTION, re.MULTILINE)
+    found = {}
+    for row in (read + returned).splitlines():
+        terms, axes, _ = [cell.strip() for cell in row.strip("|").split("|")]
+        for term in re.findall(r"`([^`]+)`", terms):
+            if axes:
+                found[term] = eval(term, names)
+                expected = [sizes[axis] for axis in axes.strip("[]").split(", ") if axis != "..."]
+                assert list(found[term].shape[: len(expected)]) == expected, term
+            elif term not in ("params", "memory"):
+                eval(term, names)
+    assert len(found) == 10
 
 
 def test_the_predictor_predicts_what_a_loop_over_steps_and_streams_does(made):
