@@ -120,7 +120,7 @@ def test_every_option_is_named_where_one_looks_for_it():
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "use-with-your-agent.md").read_text()
-LOOPS = [text for text in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE) if "bonus" in text]
+LOOPS = [text for text in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE) if "curiosity.pay" in text and "actions" in text]
 MODES = {"NEXT_STEP": AutoresetMode.NEXT_STEP, "SAME_STEP": AutoresetMode.SAME_STEP}
 
 
@@ -154,7 +154,7 @@ def test_the_pages_loops_pay_what_the_face_pays_and_its_rollouts_the_same(loop, 
         by_face.append(infos["reward_intrinsic"])
     np.testing.assert_array_equal(pays, by_face)
     obs, dones = map(np.stack, zip(*shown, strict=True))
-    names |= {"bonus": Heard("ndigo-4", FRAME, 2, 3), "mode": mode, "actions": chosen, "obs": obs, "dones": dones}
+    names |= {"curiosity": Heard("ndigo-4", FRAME, 2, 3), "mode": mode, "actions": chosen, "obs": obs, "dones": dones}
     names |= {"next_obs": observations, "next_done": done}
     exec(compile(LOOPS[2], "page", "exec"), names)
     ends = np.concatenate([dones[1:], done[None]])
