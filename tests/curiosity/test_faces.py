@@ -120,7 +120,8 @@ def test_every_option_is_named_where_one_looks_for_it():
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "use-with-your-agent.md").read_text()
-LOOPS = [text for text in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE) if "curiosity.pay" in text and "actions" in text]
+SNIPPETS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+LOOPS = [text for text in SNIPPETS if re.search(r"curiosity\.pay(_rollout)?\(actions", text)]
 MODES = {"NEXT_STEP": AutoresetMode.NEXT_STEP, "SAME_STEP": AutoresetMode.SAME_STEP}
 
 
