@@ -49,7 +49,7 @@ from ndigo.curiosity import PureCuriosity
 from ndigo.curiosity.host import Pending
 from ndigo.curiosity.record import DEFAULT
 from ndigo.frames import Frame, tiles
-from ndigo.interop.suites.spaces import minigrid_tiles
+from ndigo.interop.suites.minigrid_view import minigrid_tiles
 
 WORLD = ndigo.EXPERIMENTS["exp1"].world
 WINDOW = 32  # steps in a window of the world model's replay

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import jax
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -22,6 +23,7 @@ from ndigo.config import preset
 from ndigo.errors import NdigoError
 from ndigo.gate import check_records
 from ndigo.interop.suites import from_gymnasium, suite_world
+from ndigo.interop.suites.spaces import read_bits
 from ndigo.rewards import IntrinsicReward, make_reward, paid, table
 from ndigo.types import ahead
 from ndigo.worlds.host import Host, Told
@@ -44,10 +46,10 @@ class Still(gymnasium.Env):
 
 def stepped(world: Any, num: int, num_processes: int, a_t: list[np.ndarray]) -> list[Told]:
     envs = world.host.open(num, num_processes)
-    seen = [Told(*map(np.array, envs.reset(5)))]
+    seen = [jax.tree.map(np.array, envs.reset(5))]
     for a in a_t:
         envs.send(a)
-        seen.append(Told(*map(np.array, envs.receive())))
+        seen.append(jax.tree.map(np.array, envs.receive()))
     envs.close()
     return seen
 
@@ -108,7 +110,68 @@ FITS = {
         frames.tiles(names=("object", "colour", "state"), listed=MINIGRID_TILES),
         3,
     ),
+    "no numbers but one": (*(spaces.Box(-1, 1, ()), np.array(0.5, np.float32), frames.vector(1, low=-1, high=1), 0.5),),
+    "several of many": (
+        *(spaces.MultiDiscrete([2, 5], start=[0, 3]), np.array([1, 4])),
+        *(frames.vector(2, low=[0.0, 3.0], high=[1.0, 7.0], bins=5), [1, 4]),
+    ),
+    "a row of bits": (spaces.MultiBinary(3), np.array([0, 1, 1]), frames.vector(3, low=0, high=1, bins=2), [0, 1, 1]),
+    "a map of bits": (*(spaces.MultiBinary((2, 2, 1)), np.ones((2, 2, 1), np.int8), frames.bits(["channel0"], 2), 1),),
+    "layers of whole numbers": (
+        *(spaces.Box(0, np.full((2, 3, 2), [3, 5]), dtype=np.int64), np.full((2, 3, 2), [3, 4])),
+        *(frames.tiles((4, 6), 2, 3), [3, 4]),
+    ),
+    "a constant": (
+        *(spaces.Box(np.array([4, 0]), np.array([4, 2]), dtype=np.float32), np.array([4, 1], np.float32)),
+        *(frames.vector(2, low=[4.0, 0.0], high=[8.0, 2.0]), [4, 1]),
+    ),
 }
+
+
+def test_each_part_of_a_space_has_its_frame_also_an_image_beside_an_inventory():
+    """Two cells of three layers, one held thing, a hand and a coin; nothing is turned, and nothing left out."""
+    image = np.array([[[0, 1, 2]], [[3, 0, 1]]], np.uint8)
+    inner = spaces.Tuple((spaces.Discrete(3), spaces.Box(0, 1, (), np.int8)))
+    inventory = spaces.Box(0, 1, (2,), np.float32)
+    space = spaces.Dict({"image": spaces.Box(0, 3, (2, 1, 3), np.uint8), "inventory": inventory, "table": inner})
+    seen = {"image": image, "inventory": np.array([0.25, 1], np.float32), "table": (2, np.array(1, np.int8))}
+    world = from_gymnasium(lambda: Still(space, seen), name="parts")
+    number = frames.tiles((3,), 1, 1, names=("number",))
+    assert world.frame == frames.join(
+        image=frames.tiles((4, 4, 4), 2, 1),
+        inventory=frames.vector(2, low=0, high=1),
+        table=frames.join(part0=number, part1=frames.vector(1, low=0, high=1, bins=2)),
+    )
+    check_records(preset("cpu"), world, make_reward("ndigo-1"))
+    for num_processes in (0, 1):
+        shown = stepped(world, 1, num_processes, [])[0].o_t
+        np.testing.assert_array_equal(shown["image"][0], image)
+        assert shown["inventory"].tolist() == [[0.25, 1]]
+        assert shown["table"]["part0"].tolist() == [[[[2]]]]
+        assert shown["table"]["part1"].tolist() == [[1]]
+
+
+def test_a_part_that_fits_no_frame_or_leaves_its_bounds_is_named():
+    bits, text = spaces.MultiBinary(2), spaces.Text(4)
+    says = "its observations under 'seen.part1' (Text) fit no frame by themselves"
+    assert says in refused(
+        lambda: Still(spaces.Dict({"seen": spaces.Tuple((bits, text))}), {"seen": (np.ones(2), "a")})
+    )
+    space = spaces.Dict({"held": spaces.Tuple((bits, spaces.Box(0, 5, (2,))))})
+    says = "entry 1 of an observation's 'held.part1' is 9, but its space lies between 0 and 5"
+    assert says in refused(lambda: Still(space, {"held": (np.ones(2), np.array([5.0, 9.0]))}))
+    either = spaces.OneOf((bits, spaces.Discrete(2)))
+    assert "(OneOf) fit no frame" in refused(lambda: Still(either, (1, 1)))
+    pixels = spaces.Box(0, 255, (8, 8, 1), np.uint8)
+    assert "fit no frame" in refused(lambda: Still(pixels, np.zeros((8, 8, 1), np.uint8)))
+
+
+def test_what_is_no_bit_is_not_read_as_one():
+    """By hand: a fraction, a number that 8 bits would cut to 0, and what is neither."""
+    assert read_bits(np.array([0, 1, 0.5, np.nan, 256])).tolist() == [0, 1, 2, 2, 2]
+    assert read_bits(np.array([0, 1, 256])).tolist() == [0, 1, 2]
+    assert read_bits(np.array([0, 1, -1], np.int8)).tolist() == [0, 1, 255]
+    assert read_bits(np.array([False, True])).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("name", FITS)

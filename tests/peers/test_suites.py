@@ -43,6 +43,7 @@ WORLDS = {
     "gymnasium::MiniGrid-Empty-5x5-v0": (["goal"], ["object", "colour", "state"]),
     "gymnasium::FrozenLake-v1": ([], ["number"]),
     "gymnasium::CartPole-v1": ([], ["numbers"]),
+    "gymnasium::Blackjack-v1": ([], ["part0", "part1", "part2"]),
     "gymnax::Breakout-MinAtar": ([], [f"channel{i}" for i in range(4)]),
     "navix::Navix-Empty-5x5-v0": (["goal"], ["entity", "colour", "state"]),
     "xminigrid::XLand-MiniGrid-R1-9x9": (["goal"], ["tile", "colour"]),
@@ -151,7 +152,7 @@ def test_a_minigrid_view_is_drawn_as_minigrid_draws_it():
     """Its own picture of the view, a tile per cell: the same cells are walls, in views unlike their mirrors."""
     import gymnasium
 
-    from ndigo.interop.suites.spaces import read_image
+    from ndigo.interop.suites.minigrid_view import read_image
     from ndigo.watching.frame_pictures import WALL, painter_of
 
     world = find_world("gymnasium::MiniGrid-MultiRoom-N6-v0")

@@ -16,11 +16,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ndigo.errors import NdigoError, running, unknown_name
-from ndigo.frames import Frame, Vector
-from ndigo.interop.suites.spaces import frame_of, within_bounds
+from ndigo.frames import Frame, Join, Vector
+from ndigo.interop.suites.bounds import within_bounds
+from ndigo.interop.suites.spaces import frame_of
 from ndigo.interop.suites.stepped import GOAL, MOST_STEPS, require_discrete
 from ndigo.worlds import World
 from ndigo.worlds.host import Draw, Environments, Host, on_the_host
@@ -59,13 +58,12 @@ def from_gymnasium(
         first, _ = env.reset(seed=0)
     is_read_as_declared = frame is None and read is None
     if frame is None:
-        as_read = read or np.asarray
-        frame, own = frame_of(name, env.observation_space, lambda: as_read(first))
+        frame, own = frame_of(name, env.observation_space, lambda: first if read is None else read(first))
         read = read or own
     first_action, happening = int(getattr(env.action_space, "start", 0)), tuple((events or {}).values())
-    reading = Reading(name, space_of(frame), read or np.asarray, first_action, place, happening)
+    reading = Reading(name, space_of(frame), read or as_it_is, first_action, place, happening)
     tried = reading
-    if isinstance(frame, Vector) and is_read_as_declared:
+    if isinstance(frame, Vector | Join) and is_read_as_declared:
         tried = dataclasses.replace(reading, read=within_bounds(name, env.observation_space, reading.read))
     longest = num_steps or min(_longest(env) or MOST_STEPS, MOST_STEPS)
     with running(f"world {name}: an episode of it"):
@@ -116,6 +114,10 @@ def _longest(env: Any) -> int | None:
     """Steps of an episode, where the environment says so."""
     found = getattr(getattr(env, "spec", None), "max_episode_steps", None) or getattr(env.unwrapped, "max_steps", None)
     return int(found) if found is not None and math.isfinite(found) else None
+
+
+def as_it_is(observation: Any) -> Any:
+    return observation
 
 
 def make_by_id(id_: str, **options: Any) -> Any:

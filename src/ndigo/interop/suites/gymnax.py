@@ -11,13 +11,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array
 
 from ndigo.errors import running, unknown_name
-from ndigo.frames import Frame, Vector
-from ndigo.interop.suites.spaces import frame_of, refuse_outside
+from ndigo.frames import Frame, Join, Vector
+from ndigo.interop.suites.bounds import refuse_outside
+from ndigo.interop.suites.spaces import frame_of
 from ndigo.interop.suites.stepped import require_discrete, world_of_steps
 from ndigo.worlds import World
 
@@ -37,11 +37,12 @@ def from_gymnax(
     name, params = str(name or env.name), env.default_params if params is None else params
     num_actions = require_discrete(name, env.action_space(params))
     is_read_as_declared = frame is None and read is None
-    if frame is None:
-        as_read = read or jnp.asarray
-        show = lambda: as_read(env.reset_env(jax.random.key(0), params)[0])  # noqa: E731
-        frame, own = frame_of(name, env.observation_space(params), show)
-        read = read or own
+
+    def show() -> Any:
+        first = env.reset_env(jax.random.key(0), params)[0]
+        return first if read is None else read(first)
+
+    frame, own = (frame, arrays) if frame is not None else frame_of(name, env.observation_space(params), show)
 
     def reset(key: Any) -> tuple[Any, Any]:
         observation, state = env.reset_env(key, params)
@@ -54,18 +55,22 @@ def from_gymnax(
     world = world_of_steps(
         name,
         frame=frame,
-        read_late=read or jnp.asarray,
+        read_late=read or own,
         num_actions=num_actions,
         num_steps=int(params.max_steps_in_episode),
         reset=reset,
         step=step,
         place=place,
     )
-    if isinstance(frame, Vector) and is_read_as_declared:
+    if isinstance(frame, Vector | Join) and is_read_as_declared:
         with running(f"world {name}: an episode of it"):
-            seen = np.asarray(_walked(world))
+            seen = jax.device_get(_walked(world))
         refuse_outside(name, env.observation_space(params), seen)
     return world
+
+
+def arrays(observation: Any) -> Any:
+    return jax.tree.map(jnp.asarray, observation)
 
 
 def _walked(world: World) -> Array:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from ndigo import frames
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames import Frame
-from ndigo.interop.suites.spaces import minigrid_tiles
+from ndigo.interop.suites.minigrid_view import minigrid_tiles
 from ndigo.interop.suites.stepped import GOAL, require_discrete, world_of_steps
 from ndigo.worlds import World
 

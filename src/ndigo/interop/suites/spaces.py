@@ -1,4 +1,4 @@
-"""The frame that an observation space asks for, where it says enough: bits, numbers or tiles.
+"""The frame that an observation space asks for, where it says enough: bits, numbers or tiles, and a join of its parts.
 
 A number without bounds, or between very wide ones, is read as
 
@@ -10,8 +10,8 @@ its frame serves arrays of NumPy and of JAX.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from itertools import product
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,98 +19,52 @@ import numpy as np
 from ndigo import frames
 from ndigo.errors import NdigoError
 from ndigo.frames import Frame
+from ndigo.frames.tiles import MOST_CLASSES
+from ndigo.interop.suites.bounds import OWN_FRAME, limits_of, parts_of
+from ndigo.interop.suites.minigrid_view import is_minigrid, minigrid_frame, read_image
 
 WIDEST = 1e4  # of a number's range: equal bins of a wider one say nothing
 FARTHEST = 100.0  # of a number without bounds: what lies farther out is in the outer bins
-MINIGRID, MINIGRID_NAMES = (11, 6, 4), ("object", "colour", "state")
 BINS, SYMLOG_BINS = 32, 64
-ROUNDING = 1e-5  # of the larger bound: what is reckoned in float32 may lie so far outside
-
-OWN_FRAME = "hand over frame=... and read=... (from_gymnasium and from_gymnax take both), and train MODULE:NAME of it"
 
 Read = Callable[[Any], Any]
+Show = Callable[[], Any]
 
 
-def minigrid_tiles(num_colours: int, num_states: int = 3) -> list[tuple[int, int, int]]:
-    """What a cell of MiniGrid can show, of the hundreds of combinations of its layers.
-
-    An output for each of all of them would be four fifths of the model's, and of its memory, for nothing.
-    """
-    plain = [(0, 0, 0), (1, 0, 0), (2, 5, 0), (8, 1, 0), (9, 0, 0)]  # unseen, empty, wall, goal, lava
-    coloured = [(kind, colour, 0) for kind in (3, 5, 6, 7) for colour in range(num_colours)]  # floor, key, ball, box
-    # Open, closed, locked.
-    doors = [(4, colour, state) for colour, state in product(range(num_colours), range(num_states))]
-    return plain + coloured + doors + [(10, 0, direction) for direction in range(4)]  # itself, in a view of all
-
-
-def frame_of(name: str, space: Any, show: Callable[[], Any]) -> tuple[Frame, Read]:
+def frame_of(name: str, space: Any, show: Show, part: str = "") -> tuple[Frame, Read]:
     """The frame, and how an observation is read into it; an error for a space that fits none.
 
     Numbers from 0 to 1 are bits or shades of a picture, and a space of fractions does not tell which: `show` gives an
-    observation, as it would be read, to decide by.
+    observation, as it would be read, to decide by. `part` says of which part of a world's space this one is.
     """
+    if parts := parts_of(space):
+        if is_minigrid(set(parts)):
+            return minigrid_frame(name, {label: inner for label, (_, inner) in parts.items()}), read_image
+        return _joined(name, parts, show, part)
     shape = tuple(getattr(space, "shape", None) or ())
-    if (parts := getattr(space, "spaces", None)) is not None and isinstance(parts, Mapping) and "image" in parts:
-        return _minigrid(name, parts)
     if hasattr(space, "n") and not shape and isinstance(space.n, int | np.integer):
         return _one_number(int(space.n), int(getattr(space, "start", 0)))
-    if hasattr(space, "low") and hasattr(space, "high"):
-        low, high = (np.broadcast_to(np.asarray(x, float), shape) for x in (space.low, space.high))
-        if len(shape) == 3 and (low >= 0).all() and (high <= 1).all():
-            _require_bits(name, space, show)
-            channels = [f"channel{i}" for i in range(shape[2])]
-            return frames.bits(channels, shape[0], shape[1]), read_bits
-        if len(shape) in (1, 2) and (numbers := _numbers(low.ravel(), high.ravel(), space)) is not None:
-            return numbers
-    raise NdigoError(f"world {name}: its observations ({_shown(space)}) fit no frame by themselves: {OWN_FRAME}")
-
-
-def within_bounds(name: str, space: Any, read: Read) -> Read:
-    """`read` for a trial, which refuses what lies outside of the space."""
-
-    def checked(o: Any) -> Any:
-        refuse_outside(name, space, np.asarray(o)[None])
-        return read(o)
-
-    return checked
-
-
-def refuse_outside(name: str, space: Any, o: np.ndarray) -> None:
-    """An error for a number of observations [N, ...] outside of the space's finite bounds: its bins would clip it."""
-    low, high = (np.ravel(np.broadcast_to(np.asarray(x, float), space.shape)) for x in (space.low, space.high))
-    # Of an infinite bound nothing lies outside; 0 in its place, or the slack would be infinite too.
-    slack = ROUNDING * np.max([np.where(np.isfinite(x), np.abs(x), 0) for x in (low, high)], axis=0)
-    x = np.asarray(o, float).reshape(len(o), -1)
-    is_out = (x < low - slack) | (x > high + slack) if x.shape[1:] == low.shape else np.zeros((1, 1), bool)
-    if is_out.any():
-        n, i = np.argwhere(is_out)[0]
-        raise NdigoError(
-            f"world {name}: entry {i} of an observation is {x[n, i]:.6g}, but its space lies between {low[i]:.6g} and "
-            f"{high[i]:.6g}: correct the space, or {OWN_FRAME}"
-        )
+    found = None
+    if (limits := limits_of(space)) is not None:
+        if len(shape) < 3:
+            low, high = limits
+            found = _numbers(low.ravel(), high.ravel(), _is_whole(space))
+        elif len(shape) == 3 and limits[0].min() >= 0 and limits[1].max() <= 1:
+            _require_bits(name, space, show, part)
+            found = frames.bits([f"channel{i}" for i in range(shape[2])], shape[0], shape[1]), read_bits
+        elif len(shape) == 3 and _is_whole(space):
+            found = _layers(*limits)
+    if found is None:
+        raise NdigoError(f"world {name}: {_whose(space, part)} fit no frame by themselves: {OWN_FRAME}")
+    return found
 
 
 def read_bits(o: Any) -> Any:
-    """0 and 1 as they are. Anything else is 2, which no frame of bits has: so whoever checks frames will see it."""
-    return (o != 0).astype(np.uint8) + ((o != 0) & (o != 1)).astype(np.uint8)
-
-
-def _require_bits(name: str, space: Any, show: Callable[[], Any]) -> None:
-    """An error where numbers from 0 to 1 may lie between."""
-    if np.dtype(getattr(space, "dtype", float)).kind in "biu":
-        return
-    seen = np.asarray(show())
-    if (between := seen[read_bits(seen) > 1]).size:
-        raise NdigoError(
-            f"world {name}: its observations ({_shown(space)}) show {between[0]:.3g}, "
-            f"which lies between the bits 0 and 1: {OWN_FRAME}"
-        )
-
-
-def _shown(space: Any) -> str:
-    kind, shape = type(space).__name__, tuple(getattr(space, "shape", None) or ())
-    numbers = np.dtype(space.dtype).name if hasattr(space, "dtype") else "numbers"
-    return f"{kind} of {numbers} with shape {shape}" if shape else kind
+    """0 and 1 as they are. Anything else is no bit either, so whoever checks frames will see it."""
+    o = _array(o)
+    if o.dtype.itemsize > 1:  # a fraction would be cut to a bit, and so would 256
+        o = o.__array_namespace__().where((o == 0) | (o == 1), o, 2)
+    return o.astype(np.uint8)
 
 
 def symlog(x: Any) -> Any:
@@ -119,48 +73,77 @@ def symlog(x: Any) -> Any:
     return xp.sign(x) * xp.log1p(xp.abs(x))
 
 
-def _numbers(low: np.ndarray, high: np.ndarray, space: Any) -> tuple[Frame, Read] | None:
-    """Bins of each number, equal ones between its bounds, or of its symlog where they are wide; None for no range.
-
-    Whole numbers that are few have a bin each.
-    """
-    is_wide = ~(high - low < WIDEST)
-    low, high = np.where(is_wide, np.maximum(low, -FARTHEST), low), np.where(is_wide, np.minimum(high, FARTHEST), high)
-    if not (high > low).all():
-        return None
-    size = len(low)
-    if not is_wide.any():
-        is_whole = np.dtype(getattr(space, "dtype", float)).kind in "biu"
-        bins = min(BINS, int((high - low).max()) + 1) if is_whole else BINS
-        frame = frames.vector(size, low=low.tolist(), high=high.tolist(), bins=bins)
-        return frame, lambda o: o.astype(np.float32).reshape(size)
-    low, high = np.where(is_wide, symlog(low), low), np.where(is_wide, symlog(high), high)
-    frame = frames.vector(size, low=low.tolist(), high=high.tolist(), bins=SYMLOG_BINS)
-
-    def read(o: Any) -> Any:
-        x = o.astype(np.float32).reshape(size)
-        return x.__array_namespace__().where(is_wide, symlog(x), x)
-
-    return frame, read
+def _joined(name: str, parts: dict[str, tuple[Any, Any]], show: Show, part: str) -> tuple[Frame, Read]:
+    """A frame of each part's."""
+    made, reads = {}, {}
+    for label, (key, inner) in parts.items():
+        made[label], read = frame_of(name, inner, lambda key=key: show()[key], f"{part}.{label}" if part else label)
+        reads[label] = key, read
+    return frames.join(**made), lambda o: {label: read(o[key]) for label, (key, read) in reads.items()}
 
 
 def _one_number(num: int, start: int) -> tuple[Frame, Read]:
     """A state's number, as the one tile of a frame."""
     frame = frames.tiles((num,), 1, 1, names=("number",))
     dtype = frame.spec.dtype
-    return frame, lambda o: (o - start).astype(dtype).reshape(1, 1, 1)
+    return frame, lambda o: (_array(o) - start).astype(dtype).reshape(1, 1, 1)
 
 
-def _minigrid(name: str, parts: Mapping[str, Any]) -> tuple[Frame, Read]:
-    """MiniGrid's dictionary: the partial view. The compass and the mission's text are left out."""
-    shape = tuple(parts["image"].shape)
-    if len(shape) != 3 or shape[2] != len(MINIGRID) or max(shape) > 64:
-        raise NdigoError(f"world {name}: the image of its observations, {shape}, is no map of tiles: hand over a frame")
-    listed = minigrid_tiles(MINIGRID[1])
-    frame = frames.tiles(MINIGRID, shape[1], shape[0], names=MINIGRID_NAMES, listed=listed)
-    return frame, read_image
+def _numbers(low: np.ndarray, high: np.ndarray, is_whole: bool) -> tuple[Frame, Read] | None:
+    """Bins of each number, equal ones between its bounds, or of its symlog where they are wide; None for no range.
+
+    Whole numbers that are few have a bin each.
+    """
+    is_wide = ~(high - low < WIDEST)
+    low, high = np.where(is_wide, np.maximum(low, -FARTHEST), low), np.where(is_wide, np.minimum(high, FARTHEST), high)
+    if not (high >= low).all():
+        return None
+    size = len(low)
+    num_bins = min(BINS, int((high - low).max(initial=0)) + 1) if is_whole else BINS
+    high = np.where(high > low, high, low + np.maximum(1, np.abs(low)))  # a constant entry is in the first bin
+    if not is_wide.any():
+        frame = frames.vector(size, low=low.tolist(), high=high.tolist(), bins=num_bins)
+        return frame, lambda o: _array(o).astype(np.float32).reshape(size)
+    low, high = np.where(is_wide, symlog(low), low), np.where(is_wide, symlog(high), high)
+    frame = frames.vector(size, low=low.tolist(), high=high.tolist(), bins=SYMLOG_BINS)
+
+    def read(o: Any) -> Any:
+        x = _array(o).astype(np.float32).reshape(size)
+        return x.__array_namespace__().where(is_wide, symlog(x), x)
+
+    return frame, read
 
 
-def read_image(observation: Any) -> Any:
-    """MiniGrid's image has a column first, then a row in it; a frame has rows first."""
-    return observation["image"].swapaxes(0, 1)
+def _layers(low: np.ndarray, high: np.ndarray) -> tuple[Frame, Read] | None:
+    """Layers [H, W, L] of whole numbers from 0 on that are few: tiles."""
+    values = [int(n) for n in high.max(axis=(0, 1)) + 1] if (high < BINS).all() else [MOST_CLASSES + 1]
+    if low.any() or math.prod(values) > MOST_CLASSES:
+        return None
+    frame = frames.tiles(values, *low.shape[:2])
+    return frame, lambda o: _array(o).astype(frame.spec.dtype)
+
+
+def _array(o: Any) -> Any:
+    """A part of an observation may be a number of Python."""
+    return o if hasattr(o, "__array_namespace__") else np.asarray(o)
+
+
+def _is_whole(space: Any) -> bool:
+    return np.dtype(getattr(space, "dtype", float)).kind in "biu"
+
+
+def _require_bits(name: str, space: Any, show: Show, part: str) -> None:
+    """An error where numbers from 0 to 1 may lie between."""
+    if _is_whole(space):
+        return
+    seen = np.asarray(show())
+    if (between := seen[read_bits(seen) > 1]).size:
+        shown = f"show {between[0]:.3g}, which lies between the bits 0 and 1"
+        raise NdigoError(f"world {name}: {_whose(space, part)} {shown}: {OWN_FRAME}")
+
+
+def _whose(space: Any, part: str) -> str:
+    kind, shape = type(space).__name__, tuple(getattr(space, "shape", None) or ())
+    numbers = np.dtype(space.dtype).name if hasattr(space, "dtype") else "numbers"
+    under = f" under {part!r}" if part else ""
+    return f"its observations{under} ({f'{kind} of {numbers} with shape {shape}' if shape else kind})"
