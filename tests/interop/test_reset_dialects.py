@@ -23,6 +23,7 @@ from stream_worlds import counting
 
 from ndigo import frames
 from ndigo.errors import NdigoError
+from ndigo.gate import check_world
 from ndigo.gate.shapes import once
 from ndigo.interop.suites import SUITES, from_gymnax, from_navix, from_xminigrid, suite_world
 from ndigo.interop.suites.spaces import frame_of
@@ -195,6 +196,33 @@ def test_a_read_of_ones_own_is_honoured_beside_the_frame_of_the_space():
         (from_xminigrid(XMiniGrid(), SimpleNamespace(max_steps=LONGEST), **read), [[[0, 1], [1, 1]]]),
     ]:
         np.testing.assert_array_equal(world.observe(world.reset(key)), expected)
+
+
+@pytest.mark.parametrize(("value", "is_symbolic"), [((10, 255, 254), True), ((11, 0, 0), False), ((0, 6, 0), False)])
+def test_a_picture_is_not_taken_for_symbolic_tiles(value, is_symbolic):
+    """By NAVIX's tables: entities 0 to 10, colours 0 to 5 or 255 for none, and a locked door's state may be 254."""
+
+    class Shown(NextStep):
+        observation_space = SimpleNamespace(shape=(1, 2, 3), dtype=np.uint8)
+
+        def reset(self, key: Array) -> TimeStep:
+            seen = jnp.array([[[0, 0, 0], value]], jnp.uint8)
+            return eqx.tree_at(lambda step: step.observation, super().reset(key), seen)
+
+    if is_symbolic:
+        world = from_navix(Shown(), place=lambda s: s.state.t)
+        assert world.observe(world.reset(jax.random.key(0)))[0, 1].tolist() == [10, 6, 3]
+    else:
+        with pytest.raises(NdigoError, match="are not symbolic ones: hand over a frame"):
+            from_navix(Shown())
+
+
+def test_an_empty_ruleset_is_a_world_without_goal_and_task():
+    for goal, has_goal in [([0, 0, 0, 0, 0], False), ([1, 3, 4, 0, 0], True)]:
+        params = SimpleNamespace(max_steps=LONGEST, ruleset=SimpleNamespace(goal=np.array(goal, np.uint8)))
+        world = from_xminigrid(DmEnv(), params, **OWN)
+        assert (world.events, world.task_reward is not None) == (("goal",) if has_goal else (), has_goal)
+        check_world(world)
 
 
 def test_an_unknown_suite_is_named_with_the_nearest():

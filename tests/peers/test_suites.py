@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import importlib
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -13,9 +15,11 @@ import numpy as np
 import pytest
 
 from ndigo.cli import main
+from ndigo.errors import NdigoError
+from ndigo.gate import check_world
 from ndigo.interop import finding
 from ndigo.interop.finding import find_world
-from ndigo.interop.suites import suite_world
+from ndigo.interop.suites import from_navix, suite_world
 
 SMALL = {
     "preset": "cpu",
@@ -46,7 +50,7 @@ WORLDS = {
     "gymnasium::Blackjack-v1": ([], ["part0", "part1", "part2"]),
     "gymnax::Breakout-MinAtar": ([], [f"channel{i}" for i in range(4)]),
     "navix::Navix-Empty-5x5-v0": (["goal"], ["entity", "colour", "state"]),
-    "xminigrid::XLand-MiniGrid-R1-9x9": (["goal"], ["tile", "colour"]),
+    "xminigrid::MiniGrid-Empty-5x5": (["goal"], ["tile", "colour"]),
 }
 EPISODES = ["--episodes", str(SMALL["evaluation-episodes"])]  # as in training: one program measures all
 
@@ -195,9 +199,43 @@ def test_no_minigrid_shows_a_tile_that_is_not_listed():
         assert (frame.class_of(np.stack([read(o) for o in shown])) > 0).all(), id_  # type: ignore[attr-defined]
 
 
+def test_the_page_about_your_world_makes_the_worlds_of_suites_that_it_shows():
+    """NAVIX's view is of 7 by 7 cells, the wall beside the agent among them; the ball of the goal lies in a room."""
+    page = (Path(__file__).parents[2] / "docs" / "your-world.md").read_text()
+    _, snippet = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    made: dict[str, Any] = {}
+    exec(snippet, made)
+    corridor, rooms, (tile, colour) = made["corridor"], made["rooms"], made["ball"]
+    assert corridor.num_steps == 270
+    assert corridor.shape == (7, 7, 3)
+    for world in (corridor, rooms):
+        check_world(world)
+        assert world.events == ("goal",)
+        assert world.task_reward is not None
+    state = jax.jit(rooms.reset)(jax.random.key(0))
+    grid = np.asarray(state.inner.state.grid)
+    assert (grid == [tile, colour]).all(axis=-1).sum() == 1
+
+
+def test_rooms_by_name_have_no_task(capsys, tmp_path):
+    words = ["xminigrid::XLand-MiniGrid-R1-9x9", "--task-weight", "1", "--out", str(tmp_path / "run")]
+    assert main(["train", *words]) == 2
+    assert "has no task reward; curiosity alone can be trained in it" in capsys.readouterr().err
+
+
+def test_navix_pictures_are_no_tiles():
+    import navix
+
+    with pytest.raises(NdigoError, match=r"its observations \(56, 56, 3\) are not symbolic ones"):
+        from_navix(navix.make("Navix-KeyCorridorS3R3-v0", observation_fn=navix.observations.rgb))
+
+
+@pytest.mark.parametrize("view", ["symbolic", "symbolic_first_person"])
 @pytest.mark.parametrize("id_", ["KeyCorridorS3R3", "DoorKey-5x5", "Dynamic-Obstacles-5x5", "LavaGapS5"])
-def test_no_navix_shows_a_tile_that_is_not_listed(id_):
-    world = find_world(f"navix::Navix-{id_}-v0")
+def test_no_navix_shows_a_tile_that_is_not_listed(id_, view):
+    import navix
+
+    world = from_navix(navix.make(f"Navix-{id_}-v0", observation_fn=getattr(navix.observations, view)))
 
     def body(state: Any, drawn: Any) -> Any:
         state = world.step(drawn[0], state, drawn[1])

@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ndigo import frames
 from ndigo.errors import NdigoError, unknown_name
@@ -21,7 +22,7 @@ from ndigo.interop.suites.minigrid_view import minigrid_tiles
 from ndigo.interop.suites.stepped import GOAL, require_discrete, world_of_steps
 from ndigo.worlds import World
 
-VALUES = (11, 7, 4)  # entities, colours and "no colour" (255, read as 6), states
+VALUES, NO_COLOUR = (11, 7, 4), 255  # entities, colours and no colour, which is read as 6, states
 NAMES = ("entity", "colour", "state")
 
 
@@ -38,7 +39,7 @@ def from_navix(
     num_actions = require_discrete(name, env.action_space)
     if frame is None:
         shape = tuple(env.observation_space.shape)
-        if len(shape) != 3 or shape[2] != len(VALUES) or shape[0] > 64:
+        if len(shape) != 3 or shape[2] != len(VALUES) or not _is_symbolic(jax.jit(env.reset)(jax.random.key(0))):
             raise NdigoError(f"world {name}: its observations {shape} are not symbolic ones: hand over a frame")
         listed = minigrid_tiles(*VALUES[1:])  # a locked door is state 3 in some of its versions, 2 in others
         frame, read = frames.tiles(VALUES, shape[0], shape[1], names=NAMES, listed=listed), read or read_tiles
@@ -63,6 +64,12 @@ def from_navix(
         events=GOAL,
         draw=lambda timestep: _renderer()(timestep.state),
     )
+
+
+def _is_symbolic(timestep: Any) -> bool:
+    """Whether a frame's entities and colours are some; a picture has the same axes. Of states any number occurs."""
+    entity, colour, _ = np.moveaxis(np.asarray(timestep.observation), -1, 0)
+    return bool((entity < VALUES[0]).all() and ((colour < VALUES[1] - 1) | (colour == NO_COLOUR)).all())
 
 
 def read_tiles(observation: Any) -> Any:

@@ -51,6 +51,7 @@ def world_of_steps(
     events: tuple[str, ...] = (),
     happens: Callable[[Any], Any] | None = None,
     draw: Callable[[Any], Any] | None = None,
+    has_task: bool = True,
 ) -> World:
     """The world of these functions; `place` reads the state.
 
@@ -89,7 +90,7 @@ def world_of_steps(
         step=move,
         observe=lambda s: read_late(s.kept),
         ends=lambda s: (s.is_last, s.is_terminal),
-        task_reward=lambda s: s.reward,
+        task_reward=(lambda s: s.reward) if has_task else None,
         place=None if place is None else lambda s: place(s.inner),
         events=events,
         happens=happening,

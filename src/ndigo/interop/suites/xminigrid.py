@@ -28,11 +28,17 @@ def from_xminigrid(
     read: Callable[[Any], Any] | None = None,
     place: Callable[[Any], Any] | None = None,
 ) -> World:
-    """The world of an XLand-MiniGrid environment with its own observations, or with a `frame` for any other."""
+    """The world of an XLand-MiniGrid environment with its own observations, or with a `frame` for any other.
+
+    Parameters whose ruleset is empty, as `xminigrid.make` returns them, make rooms without a goal: no task, no event.
+    """
     name, num_actions = name or type(env).__name__, int(env.num_actions(params))
     if frame is None:
         height, width, _ = env.observation_shape(params)
         frame, read = frames.tiles(VALUES, height, width, names=NAMES), read or (lambda o: o.astype(jnp.uint8))
+
+    ruleset = getattr(params, "ruleset", None)  # worlds with rules of their own have none
+    has_goal = ruleset is None or bool(np.any(ruleset.goal))
 
     def reset(key: Any) -> tuple[Any, Any]:
         timestep = env.reset(params, key)
@@ -52,8 +58,9 @@ def from_xminigrid(
         step=step,
         actions=ACTIONS if num_actions == len(ACTIONS) else (),
         place=place or agent_place,
-        events=GOAL,
+        events=GOAL if has_goal else (),
         draw=lambda timestep: _render(timestep.state, params.view_size),
+        has_task=has_goal,
     )
 
 
