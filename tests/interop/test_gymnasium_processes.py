@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ import pytest
 from stream_worlds import CountingEnv
 
 import ndigo
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, StoppedNow
 from ndigo.gate import check_processes
 from ndigo.interop.suites import from_gymnasium
 
@@ -60,6 +62,89 @@ def test_ends_in_numpys_bools_are_taken():
     envs.reset(0)
     envs.send(np.zeros(1, int))
     assert envs.receive().is_last.dtype == bool
+
+
+def test_places_come_through_processes_as_they_are():
+    """Float32 has no 30,000,001: its next number is 30,000,002."""
+    world = from_gymnasium(CountingEnv, place=lambda env: (30_000_000 + env.t, -0.5))
+    assert world.host is not None
+    for num_processes in (0, 1):
+        envs = world.host.open(1, num_processes)
+        seen = [np.array(envs.reset(0).place)]
+        envs.send(np.zeros(1, int))
+        seen.append(np.array(envs.receive().place))
+        envs.close()
+        assert np.array(seen).tolist() == [[[30_000_000, -0.5]], [[30_000_001, -0.5]]]
+
+
+def test_a_place_that_is_no_number_is_refused(tmp_path):
+    world = from_gymnasium(CountingEnv, name="lost", place=lambda env: None)
+    with pytest.raises(NdigoError, match="world lost: step 0 of it: place returned numbers that are not finite"):
+        ndigo.train(world, "ndigo-1", out=tmp_path / "run", **TINY)
+
+
+class Hangs(CountingEnv):
+    def step(self, action: int) -> Any:
+        time.sleep(1000)
+
+
+def test_who_waits_for_a_step_that_hangs_listens_and_may_stop_waiting():
+    heard = []
+
+    def listen() -> None:
+        heard.append(time.monotonic())
+        if len(heard) == 3:
+            raise StoppedNow(signal.SIGINT)
+
+    host = from_gymnasium(Hangs, name="hangs").host
+    assert host is not None
+    envs = host.open(2, 2)
+    envs.reset(0)
+    envs.send(np.zeros(2, int))
+    with pytest.raises(StoppedNow):
+        envs.receive(listen)
+    assert heard[-1] - heard[0] < 5
+    with pytest.warns(UserWarning, match="waiting for a pending call"):  # Gymnasium's own word
+        envs.close()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+DIES = """
+import multiprocessing, os, sys
+import numpy as np
+from test_gymnasium_processes import Hangs
+from ndigo.interop.suites import from_gymnasium
+if __name__ == "__main__":
+    envs = from_gymnasium(Hangs).host.open(2, 2)
+    envs.reset(0)
+    envs.send(np.zeros(2, int))
+    print(*[process.pid for process in multiprocessing.active_children()], flush=True)
+    os._exit(3)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks the system by /proc which processes live")
+def test_environments_that_hang_do_not_outlive_the_run(tmp_path):
+    (tmp_path / "dies.py").write_text(DIES)
+    folders = [os.environ.get("PYTHONPATH", ""), str(Path(__file__).parent), str(Path(__file__).parents[1] / "made_up")]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(folders)}
+    died = subprocess.run([sys.executable, "dies.py"], cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True)
+    assert died.returncode == 3
+    pids = [int(pid) for pid in died.stdout.split()]
+    assert len(pids) == 2
+    until = time.monotonic() + 20
+    while any(map(is_alive, pids)) and time.monotonic() < until:
+        time.sleep(0.05)
+    left = [pid for pid in pids if is_alive(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
 
 
 def make_only_here() -> gymnasium.Env:

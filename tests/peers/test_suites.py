@@ -224,8 +224,7 @@ def test_rooms_by_name_have_no_task(capsys, tmp_path):
 
 
 def test_navix_pictures_are_no_tiles():
-    import navix
-
+    navix = importlib.import_module("navix")
     with pytest.raises(NdigoError, match=r"its observations \(56, 56, 3\) are not symbolic ones"):
         from_navix(navix.make("Navix-KeyCorridorS3R3-v0", observation_fn=navix.observations.rgb))
 
@@ -233,8 +232,7 @@ def test_navix_pictures_are_no_tiles():
 @pytest.mark.parametrize("view", ["symbolic", "symbolic_first_person"])
 @pytest.mark.parametrize("id_", ["KeyCorridorS3R3", "DoorKey-5x5", "Dynamic-Obstacles-5x5", "LavaGapS5"])
 def test_no_navix_shows_a_tile_that_is_not_listed(id_, view):
-    import navix
-
+    navix = importlib.import_module("navix")
     world = from_navix(navix.make(f"Navix-{id_}-v0", observation_fn=getattr(navix.observations, view)))
 
     def body(state: Any, drawn: Any) -> Any:

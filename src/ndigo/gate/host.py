@@ -43,6 +43,8 @@ def sample_host(world: World) -> Sample:
                 raise NdigoError(
                     f"{whose} step {t} of it returned the reward {told.reward[n]}, expected a finite number"
                 )
+            if not np.isfinite(told.place).all():
+                raise NdigoError(f"{whose} step {t} of it: place returned numbers that are not finite")
             frames.append(jax.tree.map(np.array, told.o_t))
             ends.append(np.array(told.is_last))
     o_t = jax.tree.map(lambda *parts: np.stack(parts, axis=1), *frames)

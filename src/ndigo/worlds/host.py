@@ -27,18 +27,25 @@ class Told(NamedTuple):
     reward: Float[np.ndarray, " N"]  # of the task
     is_last: Bool[np.ndarray, " N"]
     is_terminal: Bool[np.ndarray, " N"]
-    place: Float[np.ndarray, "N M"]  # numbers that tell where it is; M = 0: nobody says
+    place: Float[np.ndarray, "N M"]  # float64 numbers that tell where it is; M = 0: nobody says
     happens: Bool[np.ndarray, "N events"]
+
+
+Listen = Callable[[], None]  # called now and then by whoever waits; what it raises ends the wait
+
+
+def nobody() -> None:
+    """Where nobody listens."""
 
 
 class Environments(Protocol):
     """N environments that are stepped together; between `send` and `receive` the caller is free."""
 
-    def reset(self, seed: int) -> Told: ...
+    def reset(self, seed: int, listen: Listen = nobody) -> Told: ...
 
     def send(self, a_t: np.ndarray) -> None: ...
 
-    def receive(self) -> Told: ...
+    def receive(self, listen: Listen = nobody) -> Told: ...
 
     def close(self) -> None: ...
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,9 +25,10 @@ from gymnasium.vector import AsyncVectorEnv
 from gymnasium.vector.utils import batch_space
 
 from ndigo.errors import NdigoError, first_line
-from ndigo.worlds.host import FAILED, Told
+from ndigo.worlds.host import FAILED, Listen, Told, nobody
 
 Event = Callable[[Any, float], Any]  # environment, reward of the step into this state -> whether it happens there
+WAIT = 0.1  # seconds between two looks for a signal; what is told ends the wait at once
 OUTCOME = "observation, reward, terminated, truncated, info"
 
 
@@ -67,6 +70,7 @@ class Batch(gymnasium.Env):
         if multiprocessing.parent_process() is not None:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # for the run, which finishes its chunk
                 signal.signal(number, signal.SIG_IGN)
+            threading.Thread(target=die_with_parent, daemon=True).start()
         self._make, self._num_envs, self._reading = make, num_envs, reading
         self._envs: list[Any] = []  # made at the first reset: what is raised there, a process tells
         self._is_over = np.zeros(num_envs, bool)
@@ -75,7 +79,7 @@ class Batch(gymnasium.Env):
             "reward": spaces.Box(-np.inf, np.inf, (), np.float32),
             "is_last": spaces.Box(0, 1, (), np.int8),
             "is_terminal": spaces.Box(0, 1, (), np.int8),
-            "place": spaces.Box(-np.inf, np.inf, (num_places,), np.float32),
+            "place": spaces.Box(-np.inf, np.inf, (num_places,), np.float64),
             "happens": spaces.Box(0, 1, (len(reading.events),), np.int8),
         }
         self.observation_space = batch_space(spaces.Dict(one), num_envs)
@@ -120,7 +124,7 @@ class Batch(gymnasium.Env):
             "reward": np.array(rewards, np.float32),
             "is_last": self._is_over.astype(np.int8),
             "is_terminal": is_terminal.astype(np.int8),
-            "place": np.array([reading.where(env) for env in self._envs], np.float32),
+            "place": np.array([reading.where(env) for env in self._envs], np.float64),
             "happens": np.array([[bool(f(env, r)) for f in reading.events] for env, r in pairs], np.int8),
         }
 
@@ -131,13 +135,13 @@ class Here:
     def __init__(self, batch: Batch):
         self._batch, self._told = batch, None
 
-    def reset(self, seed: int) -> Told:
+    def reset(self, seed: int, listen: Listen = nobody) -> Told:
         return told_of(self._batch.reset(seed=seed)[0])
 
     def send(self, a_t: np.ndarray) -> None:
         self._told = self._batch.step(a_t)[0]
 
-    def receive(self) -> Told:
+    def receive(self, listen: Listen = nobody) -> Told:
         return told_of(self._told)
 
     def close(self) -> None:
@@ -154,17 +158,20 @@ class InProcesses:
         with self._failing():
             self._envs = AsyncVectorEnv([make] * num_processes, context="spawn", shared_memory=True, copy=False)
 
-    def reset(self, seed: int) -> Told:
+    def reset(self, seed: int, listen: Listen = nobody) -> Told:
         with self._failing():
             num_processes, num_each = self._shape
-            return self._joined(self._envs.reset(seed=[seed + num_each * i for i in range(num_processes)])[0])
+            self._envs.reset_async(seed=[seed + num_each * i for i in range(num_processes)])
+            self._wait(listen)
+            return self._joined(self._envs.reset_wait()[0])
 
     def send(self, a_t: np.ndarray) -> None:
         with self._failing():
             self._envs.step_async(a_t.reshape(self._shape))
 
-    def receive(self) -> Told:
+    def receive(self, listen: Listen = nobody) -> Told:
         with self._failing():
+            self._wait(listen)
             return self._joined(self._envs.step_wait()[0])
 
     def close(self) -> None:
@@ -172,6 +179,12 @@ class InProcesses:
             for process in self._envs.processes:
                 process.kill()  # they hear no lesser signal
             self._envs.close(terminate=True)
+
+    def _wait(self, listen: Listen) -> None:
+        """Returns when every process has something to say, if only that it ended. A long wait would hear no signal."""
+        for pipe in self._envs.parent_pipes:
+            while not pipe.poll(WAIT):
+                listen()
 
     def _joined(self, shown: Any) -> Told:
         """[processes, each, ...] as [N, ...]."""
@@ -197,6 +210,13 @@ class InProcesses:
             return first_line(said if isinstance(said, Exception) else error)
         when = " before it had begun" if self._envs is None else ", killed or out of memory"
         return f"one of their processes ended{when}"
+
+
+def die_with_parent() -> None:
+    """Ends this process when the one that started it is no more, also in the middle of a step that hangs."""
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 def import_module_of(make: Callable[[], Any]) -> None:

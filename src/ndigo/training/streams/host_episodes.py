@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, UInt32
 
 from ndigo.agents.agent import Params
 from ndigo.config import Config
@@ -28,6 +28,11 @@ from ndigo.worlds import World
 from ndigo.worlds.host import Told, seed_of
 
 Measure = Callable[[Params, Array], Measured]
+
+
+def words_of(place: Float[np.ndarray, "... M"]) -> UInt32[np.ndarray, "... 2*M"]:
+    """All bits of float64 numbers, for a device whose numbers have half as many; -0.0 is no other place."""
+    return (np.asarray(place, np.float64) + 0.0).view(np.uint32)
 
 
 def make_measure(
@@ -67,7 +72,7 @@ def make_measure(
         _, told, slots = play(environments, lambda: policy, epsilons, actors, draw(keys), told, num_steps, note)
         note(num_steps, told)
         place, happens = (np.stack(x_t, axis=2) for x_t in zip(*notes, strict=True))
-        return slots, place, happens
+        return slots, words_of(place), happens
 
     def measure(params: Params, key: Array) -> Measured:
         policy, num = joined(params), config.evaluation_episodes

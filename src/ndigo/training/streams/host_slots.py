@@ -18,40 +18,54 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
+from ndigo.errors import NdigoError
 from ndigo.training.streams.actor import Actor, Decision, Draws, advance, decide, draw_slots
 from ndigo.training.streams.slots import Slots
 from ndigo.types import Twins
 from ndigo.worlds import World
-from ndigo.worlds.host import Environments, Told
+from ndigo.worlds.host import Environments, Listen, Told, nobody
 
 Play = Callable[..., tuple[Actor, Told, Slots]]
 
 
 class SeedEnvironments:
-    """E environments for each of S seeds, made when they are first asked for."""
+    """E environments for each of S seeds, made when they are first asked for; `listen` is called where one waits."""
 
     def __init__(self, world: World, num_seeds: int, num_actors: int):
         assert world.host is not None
-        self._host, self._shape = world.host, (num_seeds, num_actors)
+        self._world, self._host, self._shape = world, world.host, (num_seeds, num_actors)
         self._envs: Environments | None = None
+        self._num_steps = 0
+        self.listen: Listen = nobody
 
     def begin(self, seed: int) -> Told:
         """New episodes everywhere; what is told is [S, E, ...]."""
         if self._envs is None:
             num = math.prod(self._shape)
             self._envs = self._host.open(num, num_processes(num))
-        return self._of_seeds(self._envs.reset(seed))
+        return self._of_seeds(self._envs.reset(seed, self.listen))
 
     def step(self, a_t: np.ndarray, meanwhile: Callable[[], None]) -> Told:
         assert self._envs is not None
         self._envs.send(np.asarray(a_t).reshape(-1))
         meanwhile()
-        return self._of_seeds(self._envs.receive())
+        told = self._envs.receive(self.listen)
+        self._refuse_wrong(told)
+        return self._of_seeds(told)
 
     def close(self) -> None:
         if self._envs is not None:
             self._envs.close()
         self._envs = None
+
+    def _refuse_wrong(self, told: Told) -> None:
+        """An error where a frame is none that the world declares: its code would be another's. One of them each time,
+        which takes microseconds, and all of them in turn.
+        """
+        n = self._num_steps % math.prod(self._shape)
+        self._num_steps += 1
+        if (wrong := self._world.frame.wrong(jax.tree.map(lambda x: x[n : n + 1], told.o_t))) is not None:
+            raise NdigoError(f"world {self._world.name}: from step {self._num_steps} of environment {n} on, {wrong}")
 
     def _of_seeds(self, told: Told) -> Told:
         # Copies: the processes write the next frames over these.

@@ -75,9 +75,15 @@ def hosted(trainer: Trainer, config: Config, world: World, reward: IntrinsicRewa
     one_update = dataclasses.replace(config, updates_per_round=1)
     learn = make_learn(one_update, trainer.replay, lambda _: (trainer.learner, trainer.collector))
     once = by.compiled(lambda state, rows, key: learn(state, rows, key, {}), "learn", None, donate=0)
+    spread = spread_over_slots(config.updates_per_round, num_slots, begin, collect, store_all, once, joined)
+
+    def run_rounds(state: Any, num_rounds: int, listen: Callable[[], None] = nothing) -> tuple[Any, Any]:
+        explorers.listen = watched.listen = listen
+        return spread(state, num_rounds, listen)
+
     return dataclasses.replace(
         trainer,
-        run_rounds=spread_over_slots(config.updates_per_round, num_slots, begin, collect, store_all, once, joined),
+        run_rounds=run_rounds,
         measure=make_measure(config, world, reward, by, watched, play, joined, jnp.full(num_watched, greedy)),
         close=close,
     )
