@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import re
 import signal
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from gymnasium import spaces
 from stream_worlds import CountingEnv
 
 from ndigo import frames
+from ndigo.cli import main
 from ndigo.config import preset
 from ndigo.errors import NdigoError
 from ndigo.gate import check_records
@@ -304,11 +306,39 @@ def test_an_episode_is_measured_as_long_as_asked(asked, measured):
         ({"num_envs": 2.5}, r"num_envs is 2\.5, expected a whole number of at least 1"),
         ({"events": [len]}, "events is a list, expected functions by their names"),
         ({"make": "CartPole-v1"}, "make is a str, expected a function that makes"),
+        ({"make": lambda: None}, r"make\(\) returned a NoneType, expected a Gymnasium environment"),
     ],
 )
 def test_arguments_that_nobody_can_mean_are_refused(arguments, says):
     with pytest.raises(NdigoError, match=f"^from_gymnasium: {says}"):
         from_gymnasium(**{"make": CountingEnv} | arguments)
+
+
+def test_what_is_no_frame_is_refused():
+    with pytest.raises(NdigoError, match="^world counting: frame is a str, expected one of"):
+        from_gymnasium(CountingEnv, name="counting", frame="bits")  # type: ignore[arg-type]
+
+
+def lacks_a_simulator() -> gymnasium.Env:
+    raise gymnasium.error.DependencyNotInstalled("Physics is not installed, run `pip install physics`")
+
+
+def test_an_id_that_needs_what_is_not_installed_is_one_line_and_no_traceback(capsys, monkeypatch):
+    """The command line prints the frames of a user's own code; here is none."""
+    gymnasium.register("Lacking-v0", entry_point=lacks_a_simulator)
+    monkeypatch.setitem(sys.modules, "minigrid", None)
+    try:
+        for id_, says in [
+            ("Lacking-v0", "DependencyNotInstalled: Physics is not installed, run `pip install physics`"),
+            ("no_module_of_mine:Mine-v1", "ModuleNotFoundError: No module named 'no_module_of_mine'"),
+            ("MiniGrid-Empty-5x5-v0", "minigrid is not installed (import of minigrid halted"),
+        ]:
+            assert main(["train", f"gymnasium::{id_}"]) == 2
+            (line,) = capsys.readouterr().err.splitlines()
+            assert line.startswith(f"ndigo: world gymnasium::{id_}: {says}")
+        assert "pip install 'ndigo[minigrid]'" in line
+    finally:
+        gymnasium.registry.pop("Lacking-v0")
 
 
 def test_whole_numbers_that_are_few_have_a_bin_each():

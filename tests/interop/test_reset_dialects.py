@@ -260,6 +260,14 @@ def test_continuous_actions_and_observations_that_fit_no_frame_are_refused():
         frame_of("far out", far_out, unread)
 
 
+def test_what_is_no_environment_and_what_is_no_frame_are_refused():
+    pair: Any = (SameStep(), None)
+    with pytest.raises(NdigoError, match=r"^from_gymnax: env is a tuple, expected an environment: from_gymnax"):
+        from_gymnax(pair)
+    with pytest.raises(NdigoError, match="^world same step: frame is a str, expected one of"):
+        from_gymnax(SameStep(), frame="bits")  # type: ignore[arg-type]
+
+
 def test_fractions_are_bits_only_where_a_reset_shows_0_and_1():
     space = SimpleNamespace(low=0, high=1, shape=WORLD.shape, dtype=jnp.float32)
 

@@ -16,6 +16,7 @@ from craftax.craftax_classic.renderer import make_craftax_pixel_renderer
 from craftax.craftax_env import make_craftax_env_from_name
 
 import ndigo
+from ndigo.errors import NdigoError
 from ndigo.interop.finding import find_world
 from ndigo.interop.suites import from_craftax
 from ndigo.watching.drawing import drawn_frames
@@ -133,3 +134,11 @@ def test_actions_as_a_recording_keeps_them_are_played_once_more():
     drawn = drawn_frames(world, key, np.asarray(SCRIPT[:num], np.int8))
     render = jax.jit(make_craftax_pixel_renderer(BLOCK_PIXEL_SIZE_AGENT))
     np.testing.assert_array_equal(drawn, [np.asarray(render(state)).astype(np.uint8) for state in states])
+
+
+def test_environments_that_reset_themselves_and_pictures_are_refused():
+    with pytest.raises(NdigoError, match="resets itself loses last frames; make it auto_reset=False"):
+        from_craftax(make_craftax_env_from_name(ID, auto_reset=True))
+    pixels = make_craftax_env_from_name("Craftax-Classic-Pixels-v1", auto_reset=False)
+    with pytest.raises(NdigoError, match=r"observations \(63, 63, 3\) are pictures, expected a symbolic environment"):
+        from_craftax(pixels)

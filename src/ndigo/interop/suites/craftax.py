@@ -28,8 +28,10 @@ NUM_BINS = 11  # of an inventory's number: it is a tenth, or the root of one, of
 def from_craftax(env: Any, params: Any = None, *, name: str | None = None) -> World:
     """The world of a symbolic Craftax environment made with `auto_reset=False`."""
     name, params = str(name or env.name), env.default_params if params is None else params
-    if "AutoReset" in type(env).__name__ and "NoAutoReset" not in type(env).__name__:
+    if any(kind.__name__ == "EnvironmentAutoReset" for kind in type(env).__mro__):
         raise NdigoError(f"world {name}: an environment that resets itself loses last frames; make it auto_reset=False")
+    if len(shape := tuple(env.observation_space(params).shape)) != 1:
+        raise NdigoError(f"world {name}: its observations {shape} are pictures, expected a symbolic environment")
     frame, read = craftax_frame(env, params)
     achievements = _constants(env).Achievement
 

@@ -16,15 +16,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from ndigo.errors import NdigoError, running, unknown_name
+from ndigo.errors import NdigoError, UserCodeError, first_line, install, running, unknown_name
 from ndigo.frames import Frame, Join, Vector
 from ndigo.interop.suites.bounds import within_bounds
 from ndigo.interop.suites.spaces import frame_of
-from ndigo.interop.suites.stepped import GOAL, MOST_STEPS, require_discrete
+from ndigo.interop.suites.stepped import GOAL, MOST_STEPS, require_discrete, require_frame
 from ndigo.worlds import World
 from ndigo.worlds.host import Draw, Environments, Host, on_the_host
 
 REGISTERED_BY = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "ALE": "ale_py"}  # ids' first words -> their package
+EXTRAS = {"minigrid": "minigrid"}  # packages -> our extra that installs them
 
 
 def from_gymnasium(
@@ -52,6 +53,8 @@ def from_gymnasium(
     _check_arguments(make, events, num_envs=num_envs, num_steps=num_steps)
     with running("from_gymnasium: make()"):
         env = make()
+    if not hasattr(env, "observation_space"):
+        raise NdigoError(f"from_gymnasium: make() returned a {type(env).__name__}, expected a Gymnasium environment")
     name = str(name or getattr(env.spec, "id", None) or type(env.unwrapped).__name__)
     num_actions = require_discrete(name, env.action_space)
     with running(f"world {name}: an episode of it"):
@@ -60,6 +63,7 @@ def from_gymnasium(
     if frame is None:
         frame, own = frame_of(name, env.observation_space, lambda: first if read is None else read(first))
         read = read or own
+    require_frame(name, frame)
     first_action, happening = int(getattr(env.action_space, "start", 0)), tuple((events or {}).values())
     reading = Reading(name, space_of(frame), read or as_it_is, first_action, place, happening)
     tried = reading
@@ -152,17 +156,21 @@ def by_name(gymnasium: Any, id_: str) -> World:
         try:
             importlib.import_module(package)
         except ImportError as error:
-            raise NdigoError(
-                f"world gymnasium::{id_}: {package} is not installed ({error}): pip install {package}"
-            ) from None
+            how = install(EXTRAS[package]) if package in EXTRAS else f"pip install {package}"
+            raise NdigoError(f"world gymnasium::{id_}: {package} is not installed ({error}): {how}") from None
     if id_ not in gymnasium.registry and ":" not in id_:
         known = unknown_name("Gymnasium environment", id_, gymnasium.registry)
         raise NdigoError(f"{known}; an id that your module registers is gymnasium::MODULE:ID")
     is_minigrid = package == "minigrid"
-    return from_gymnasium(
-        partial(make_by_id, id_),
-        make_drawn=partial(make_drawn_by_id, id_),
-        name=f"gymnasium::{id_}",
-        place=agent_place if is_minigrid else None,
-        events={GOAL[0]: is_paid} if is_minigrid else None,
-    )
+    try:
+        return from_gymnasium(
+            partial(make_by_id, id_),
+            make_drawn=partial(make_drawn_by_id, id_),
+            name=f"gymnasium::{id_}",
+            place=agent_place if is_minigrid else None,
+            events={GOAL[0]: is_paid} if is_minigrid else None,
+        )
+    except UserCodeError as error:  # what is not installed is no mistake in anybody's code
+        if isinstance(why := error.__cause__, gymnasium.error.Error | ImportError):
+            raise NdigoError(f"world gymnasium::{id_}: {first_line(why)}") from None
+        raise

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from ndigo.errors import running, unknown_name
+from ndigo.errors import NdigoError, running, unknown_name
 from ndigo.frames import Frame, Join, Vector
 from ndigo.interop.suites.bounds import refuse_outside
 from ndigo.interop.suites.spaces import frame_of
@@ -34,6 +34,9 @@ def from_gymnax(
     place: Callable[[Any], Any] | None = None,
 ) -> World:
     """The world of a gymnax environment; `read` turns its observations into `frame`'s, `place` reads its states."""
+    if not hasattr(env, "step_env"):
+        kind = type(env).__name__
+        raise NdigoError(f"from_gymnax: env is a {kind}, expected an environment: from_gymnax(*gymnax.make(ID))")
     name, params = str(name or env.name), env.default_params if params is None else params
     num_actions = require_discrete(name, env.action_space(params))
     is_read_as_declared = frame is None and read is None

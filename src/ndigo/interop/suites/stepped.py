@@ -60,6 +60,8 @@ def world_of_steps(
     Events without `happens` are the one that the task pays.
     """
 
+    require_frame(name, frame)
+
     def begin(key: Array) -> Stepped:
         inner, observation = reset(key)
         no = jnp.bool_(False)
@@ -96,6 +98,12 @@ def world_of_steps(
         happens=happening,
         draw=None if draw is None else lambda s: np.asarray(draw(s.inner)).astype(np.uint8),
     )
+
+
+def require_frame(name: str, frame: Any) -> None:
+    """An error for what is no frame, such as the name of one."""
+    if not hasattr(frame, "spec"):
+        raise NdigoError(f"world {name}: frame is a {type(frame).__name__}, expected one of ndigo.frames")
 
 
 def require_discrete(name: str, space: Any) -> int:
