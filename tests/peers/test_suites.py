@@ -217,6 +217,12 @@ def test_the_page_about_your_world_makes_the_worlds_of_suites_that_it_shows():
     assert (grid == [tile, colour]).all(axis=-1).sum() == 1
 
 
+@pytest.mark.parametrize("id_", ["MemoryChain-bsuite", "MetaMaze-misc", "GaussianBandit-misc", "SimpleBandit-bsuite"])
+def test_a_gymnax_id_whose_space_is_odd_is_a_world_all_the_same(id_):
+    """The first three leave the bounds they declare; the last shows a constant."""
+    check_world(find_world(f"gymnax::{id_}"))
+
+
 def test_rooms_by_name_have_no_task(capsys, tmp_path):
     words = ["xminigrid::XLand-MiniGrid-R1-9x9", "--task-weight", "1", "--out", str(tmp_path / "run")]
     assert main(["train", *words]) == 2

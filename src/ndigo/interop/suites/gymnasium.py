@@ -171,6 +171,7 @@ def by_name(gymnasium: Any, id_: str) -> World:
             events={GOAL[0]: is_paid} if is_minigrid else None,
         )
     except UserCodeError as error:  # what is not installed is no mistake in anybody's code
-        if isinstance(why := error.__cause__, gymnasium.error.Error | ImportError):
+        why = error.__cause__
+        if why is not None and isinstance(why, gymnasium.error.Error | ImportError):
             raise NdigoError(f"world gymnasium::{id_}: {first_line(why)}") from None
         raise

@@ -6,17 +6,20 @@ Its `step` begins the next episode in the step that ends one, and tells the last
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array
 
 from ndigo.errors import NdigoError, running, unknown_name
 from ndigo.frames import Frame, Join, Vector
-from ndigo.interop.suites.bounds import refuse_outside
+from ndigo.interop.suites.bounds import OutsideError, refuse_outside
 from ndigo.interop.suites.spaces import frame_of
 from ndigo.interop.suites.stepped import require_discrete, world_of_steps
 from ndigo.worlds import World
@@ -94,4 +97,13 @@ def _walked(world: World) -> Array:
 def by_name(gymnax: Any, id_: str) -> World:
     if id_ not in gymnax.registered_envs:
         raise unknown_name("gymnax environment", id_, gymnax.registered_envs)
-    return from_gymnax(*gymnax.make(id_), name=f"gymnax::{id_}")
+    name, (env, params) = f"gymnax::{id_}", gymnax.make(id_)
+    try:
+        return from_gymnax(env, params, name=name)
+    except OutsideError:  # which whoever trains by name cannot correct
+        space = env.observation_space(params)
+        if not hasattr(space, "low"):
+            raise
+        print(f"world {name} leaves the bounds that it declares: its numbers are read without them", file=sys.stderr)
+        frame, read = frame_of(name, SimpleNamespace(low=-np.inf, high=np.inf, shape=space.shape))
+        return from_gymnax(env, params, name=name, frame=frame, read=read)
