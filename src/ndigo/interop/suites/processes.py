@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -178,7 +179,8 @@ class InProcesses:
         if self._envs is not None and not self._envs.closed:
             for process in self._envs.processes:
                 process.kill()  # they hear no lesser signal
-            self._envs.close(terminate=True)
+            with warnings.catch_warnings(action="ignore"):  # of a step under way, which nobody waits for any more
+                self._envs.close(terminate=True)
 
     def _wait(self, listen: Listen) -> None:
         """Returns when every process has something to say, if only that it ended. A long wait would hear no signal."""
