@@ -105,5 +105,6 @@ def by_name(gymnax: Any, id_: str) -> World:
         if not hasattr(space, "low"):
             raise
         print(f"world {name} leaves the bounds that it declares: its numbers are read without them", file=sys.stderr)
-        frame, read = frame_of(name, SimpleNamespace(low=-np.inf, high=np.inf, shape=space.shape))
+        without = SimpleNamespace(low=-np.inf, high=np.inf, shape=space.shape)
+        frame, read = frame_of(name, without, lambda: env.reset(jax.random.key(0), params)[0])
         return from_gymnax(env, params, name=name, frame=frame, read=read)
