@@ -369,6 +369,25 @@ def test_a_model_that_has_diverged_is_named_instead_of_paying_what_is_no_number(
     np.testing.assert_array_equal(walk(bonus, rolled, range(2, T)), walk(made(), rolled, range(T))[2:])
 
 
+def test_counts_of_numpy_are_saved_and_loaded_as_any_others(rolled, tmp_path):
+    """`envs.single_action_space.n` is a np.int64."""
+    first = made(num_actions=np.int64(WORLD.num_actions), num_envs=np.int32(N), seed=3)
+    expected = walk(first, rolled, range(T))
+    first.save(tmp_path)
+    second = made(seed=4)
+    second.load(tmp_path)
+    assert (second.clock, second.num_pending) == (T, T)
+    np.testing.assert_array_equal(walk(second, rolled, range(T, T + 2)), walk(first, rolled, range(T, T + 2)))
+    second.save(tmp_path)
+    assert np.abs(expected).max() > 0
+    pure = make_curiosity("ndigo-1", WORLD.frame, np.int64(WORLD.num_actions), CONFIG)
+    assert type(pure.num_actions) is int
+    with pytest.raises(NdigoError, match=r"num_actions is 3\.0, expected a whole number of at least 1"):
+        made(num_actions=3.0)
+    with pytest.raises(NdigoError, match=r"num_envs is True, expected a whole number of at least 1"):
+        made(num_envs=True)
+
+
 def test_what_cannot_be_made_is_one_line():
     with pytest.raises(NdigoError, match=r"frame is a tuple, expected one of ndigo\.frames"):
         made(frame=(7, 7, 3))

@@ -58,11 +58,11 @@ class Curiosity:
         scale: str | None = None,
         gamma: float = 0.99,
     ):
-        check_count("num_envs", num_envs)
+        num_envs = check_count("num_envs", num_envs)
         if scale is not None and scale not in scaling.SCALES:
             raise unknown_name("scale", scale, scaling.SCALES)
         reward = make_reward(reward) if isinstance(reward, str) else reward
-        check_arguments(reward, frame, num_actions, config)
+        num_actions = check_arguments(reward, frame, num_actions, config)
         self._programs = _compiled(reward, frame, num_actions, config, scale, gamma)
         self.pure = self._programs.pure
         self.frame, self.num_actions, self.num_envs, self.scale = frame, num_actions, num_envs, scale

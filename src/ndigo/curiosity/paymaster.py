@@ -57,7 +57,7 @@ class Paymaster:
         gamma: float = 0.99,
         seed: int = 0,
     ):
-        check_count("learn_every", learn_every)
+        learn_every = check_count("learn_every", learn_every)
         for name, value in (("weight", weight), ("task_weight", task_weight)):
             if not isinstance(value, Real) or not np.isfinite(value):
                 raise NdigoError(f"{name} is {value!r}, expected a finite number")

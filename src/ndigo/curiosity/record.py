@@ -15,6 +15,7 @@ is not read). Pay a rollout with the parameters from before `learn`: a model tha
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -88,7 +89,7 @@ def make_curiosity(
 ) -> PureCuriosity:
     """`reward` by name or as a record; of `config` what concerns the world model and its replay (DEFAULT without)."""
     reward = make_reward(reward) if isinstance(reward, str) else reward
-    check_arguments(reward, frame, num_actions, config)
+    num_actions = check_arguments(reward, frame, num_actions, config)
     config = DEFAULT if config is None else config
     if not any(reward is ours for ours in REWARDS.values()) and not reward.is_sum_alone:
         check_pay(reward, frame, num_actions, config)
@@ -159,8 +160,8 @@ def make_pay(
         return jax.eval_shape(begin, jax.random.key(0))
 
     def start(num_envs: int) -> Any:
-        check_count("num_envs", num_envs)
-        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), start_like(num_envs))
+        like = start_like(check_count("num_envs", num_envs))
+        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like)
 
     def pay_step(params: Params, carry: Any, step: Step, encoded: Any) -> tuple[Any, Pay]:
         if reward.reads:
@@ -202,7 +203,7 @@ def make_learn(
     update = learning.make_update(config, reward, twins(config), C)
 
     def init(key: Array, num_envs: int) -> State:
-        check_count("num_envs", num_envs)
+        num_envs = check_count("num_envs", num_envs)
         params = init_params(key)
         num_windows = max(config.replay_steps // (config.window * num_envs), 2)
         packed = jax.eval_shape(lambda: frame.pack(empty(frame)))
@@ -250,8 +251,8 @@ def make_learn(
     return init, learn
 
 
-def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: int, config: Config | None) -> None:
-    """An error in one line where no curiosity can be made of these."""
+def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: int, config: Config | None) -> int:
+    """The number of actions; an error in one line where no curiosity can be made of these."""
     check_config(config)
     if not isinstance(reward, IntrinsicReward):
         raise NdigoError(f"reward is a {type(reward).__name__}, expected a name, such as ndigo-4, or a record")
@@ -261,8 +262,8 @@ def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: int, con
         raise NdigoError(f"reward {reward.name} pays the world's own task, which your agent has; try pe or ndigo-H")
     if not hasattr(frame, "spec"):
         raise NdigoError(f"frame is a {type(frame).__name__}, expected one of ndigo.frames, such as frames.tiles()")
-    check_count("num_actions", num_actions)
     refuse_short(reward, "a window", (config or DEFAULT).window, "its model would never learn to")
+    return check_count("num_actions", num_actions)
 
 
 def check_config(config: Any) -> None:
@@ -271,10 +272,15 @@ def check_config(config: Any) -> None:
         raise NdigoError(f'config is a {kind}, expected a Config, such as ndigo.config.preset("cpu", window=16)')
 
 
-def check_count(name: str, count: Any) -> None:
-    """An error where it is no whole number of at least 1."""
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+def check_count(name: str, count: Any) -> int:
+    """A whole number of at least 1, whatever its type: as an int, which every file can hold."""
+    try:
+        found = 0 if isinstance(count, bool) else operator.index(count)
+    except TypeError:
+        found = 0
+    if found < 1:
         raise NdigoError(f"{name} is {count!r}, expected a whole number of at least 1")
+    return found
 
 
 def check_params(params: Params, like: Params) -> None:
