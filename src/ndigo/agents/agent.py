@@ -24,7 +24,7 @@ from ndigo.errors import NdigoError
 from ndigo.frames import check_shape
 from ndigo.model import Probe, WorldModel
 from ndigo.networks import lower
-from ndigo.rewards import IntrinsicReward
+from ndigo.rewards import IntrinsicReward, pay_stream
 from ndigo.types import Paid, Policy, Seen, Window
 from ndigo.worlds import World
 
@@ -48,10 +48,10 @@ class Params(eqx.Module):
         return random_walker(world) if reward.acts_at_random else greedy_policy(joined(self.agent))
 
     def pay(self, reward: IntrinsicReward, window: Window) -> tuple[Seen, Paid]:
-        """What the model makes of a window, and what the reward makes of that."""
+        """What the model makes of a window of one stream, and what the reward makes of that."""
         seen = self.model.look(window)
         # What a reward keeps of earlier updates is the learner's alone: prediction gain compares with itself here.
-        return seen, reward.pay_steps(self.reward, reward.remember(self.model), self.model, seen)
+        return seen, pay_stream(reward, self.reward, reward.remember(self.model), self.model, seen)
 
 
 class AgentState(eqx.Module):

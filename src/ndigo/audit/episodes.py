@@ -28,7 +28,7 @@ from ndigo.errors import NdigoError
 from ndigo.evaluation.visits import in_view
 from ndigo.model.probe import discovery_loss
 from ndigo.oracle import Nats, knowledge, make_filter
-from ndigo.rewards import IntrinsicReward, pay_exactly
+from ndigo.rewards import IntrinsicReward, pay_exactly, pay_stream
 from ndigo.types import Policy, Window
 from ndigo.worlds import World
 from ndigo.worlds.rollout import Rollout, rollout
@@ -114,7 +114,7 @@ def _auditor(world: World, reward: IntrinsicReward) -> Callable[[Params | None, 
         cells = episode.truth_t.objects @ jnp.array([cols, 1])
         window = Window.whole(episode.o_t, episode.a_t, agent.model.core.size, cells)
         seen = agent.model.look(window)
-        r_tc = None if agent.model.predictor is None else reward.pay(None, None, agent.model, seen).r_tc
+        r_tc = None if agent.model.predictor is None else pay_stream(reward, None, None, agent.model, seen).r_tc
         return r_tc, None if agent.probe is None else discovery_loss(agent.probe, seen.b_t[:S], cells[:S])
 
     def audit(agent: Params | None, episode: Rollout) -> AuditedEpisode:

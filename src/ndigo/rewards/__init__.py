@@ -11,6 +11,7 @@ from ndigo.rewards.ideal import ideal, pay_exactly
 from ndigo.rewards.information_gain import make_information_gain
 from ndigo.rewards.ndigo import make_ndigo, ndigo_reward
 from ndigo.rewards.ndigo_sum import make_ndigo_sum
+from ndigo.rewards.one_stream import pay_stream
 from ndigo.rewards.prediction_error import PREDICTION_ERROR
 from ndigo.rewards.prediction_gain import PREDICTION_GAIN
 from ndigo.rewards.random import RANDOM
@@ -81,6 +82,7 @@ __all__ = [
     "paid",
     "pay_exactly",
     "pay_stored",
+    "pay_stream",
     "refuse_short",
     "sum_of_losses",
     "table",

@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError
 from ndigo.oracle import Nats, exact_horizon, ideal_table, make_filter
+from ndigo.rewards.one_stream import pay_stream
 from ndigo.rewards.reward import IntrinsicReward, PayEpisode
 from ndigo.types import Seen, Window
 
@@ -48,7 +49,7 @@ def pay_exactly(reward: IntrinsicReward, world: Any, *splits: Callable[[Nats], F
         nothing = jnp.zeros((len(o_t), 0))
 
         def pay(loss_tk: Array) -> Array:
-            paid = reward.pay(None, None, None, Seen(window=window, z_t=nothing, b_t=nothing, loss_tk=loss_tk))
+            paid = pay_stream(reward, None, None, None, Seen(window=window, z_t=nothing, b_t=nothing, loss_tk=loss_tk))
             if paid.r_tc is None:
                 raise NdigoError(f"reward {reward.name} has no ideal: it does not say what each channel pays (r_tc)")
             return paid.r_tc
