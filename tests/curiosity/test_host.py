@@ -344,6 +344,25 @@ def test_a_last_frame_is_kept_only_where_the_world_gave_one(rolled):
     np.testing.assert_array_equal(shown, np.stack([o[0], o[1], o[2], o[5], o[4]], axis=1))
 
 
+def test_an_episode_that_ended_without_its_last_frame_is_refused(rolled):
+    """Else its last action would be paid for the first frame of the next."""
+    bonus, o, go = made(), rolled.o_tp1, np.zeros(N, int)
+    ended = np.array([False, True, False])
+    of_another, right, missing = (np.empty(N, object) for _ in range(3))
+    of_another[0], right[1] = o[2][0], o[2][1]
+    bonus.reset(o[0])
+    before = leaves(bonus)
+    for finals in (of_another, missing):
+        with pytest.raises(NdigoError, match=r"environment 1 ended an episode, and finals\[1\] is None"):
+            bonus.pay(go, o[1], ended, finals)
+    with pytest.raises(NdigoError, match=r"finals has the shape \[2\], expected \[3\]"):
+        bonus.pay(go, o[1], ended, right[:2])
+    jax.tree.map(np.testing.assert_array_equal, before, leaves(bonus))
+    bonus.pay(go, o[1], ended, right)
+    begun = made()
+    begun.pay(go, o[0], np.ones(N, bool), missing)  # before it nothing was seen that could have ended
+
+
 def test_a_model_that_has_diverged_is_named_instead_of_paying_what_is_no_number(rolled):
     bonus = made()
     walk(bonus, rolled, range(2))

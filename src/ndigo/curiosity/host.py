@@ -102,12 +102,13 @@ class Curiosity:
         Stable-Baselines3) it is this step's dones; there `finals` hold the frame that ended the episode before, and
         the action is paid for that. Where the step after the end resets (NEXT_STEP, Gymnasium's default), it is the
         dones of the step before, without `finals`, and that step is paid 0. Gymnasium's infos.get("final_obs") will do:
-        where no episode ended, what `finals` hold is not read.
+        where no episode ended, what `finals` hold is not read, and where one did they must hold its last frame.
         """
         lead = (self.num_envs,)
         a_t, o = self._actions(actions, lead), self._frames("observations", observations, lead)
         first = np.zeros(lead, bool) if is_first is None else self._flags("is_first", is_first, lead)
-        o_last = None if finals is None else self._frames("finals", _all_frames(finals, o), lead)
+        ended = first & (self._seen is not None)
+        o_last = None if finals is None else self._frames("finals", _all_frames(finals, o, ended), lead)
         if self._seen is None and not first.all():
             raise NdigoError("pay before the first frames: reset(observations) first, or is_first all True")
         step = (a_t, o, first, o_last)
@@ -254,10 +255,15 @@ def _as_numpy(x: Any) -> np.ndarray:
     return np.asarray(x.detach().cpu().numpy() if hasattr(x, "detach") else x)
 
 
-def _all_frames(finals: Any, o: Any) -> Any:
+def _all_frames(finals: Any, o: Any, ended: np.ndarray) -> Any:
     """[N, ...] of Gymnasium's one object for each environment, None where its episode goes on."""
     if not isinstance(finals, np.ndarray) or finals.dtype.kind != "O":
         return finals
+    if finals.shape != ended.shape:
+        raise NdigoError(f"finals has the shape {list(finals.shape)}, expected {list(ended.shape)}")
+    for n in np.flatnonzero(ended):
+        if finals[n] is None:
+            raise NdigoError(f"environment {n} ended an episode, and finals[{n}] is None, expected its last frame")
     here = [jax.tree.map(lambda x: x[n], o) for n in range(len(jax.tree.leaves(o)[0]))]  # noqa: B023
     found = [now if final is None else final for now, final in zip(here, finals, strict=True)]
     return jax.tree.map(lambda *frames: np.stack(frames), *found)
