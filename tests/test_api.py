@@ -183,6 +183,17 @@ def test_unknown_settings_and_presets_list_the_known(tmp_path):
         ndigo.train("exp1", preset="laptop")
 
 
+def test_what_is_no_world_reward_or_number_is_one_line(tmp_path):
+    for world in (custom_reward, 3):
+        with pytest.raises(NdigoError, match=r"^world is a \w+, expected a name, such as exp1, or a record of World$"):
+            ndigo.train(world, "ndigo-2", out=tmp_path / "run")  # type: ignore[arg-type]
+    with pytest.raises(NdigoError, match=r"^reward is a int, expected a name, such as ndigo-2, or a record of Intrins"):
+        ndigo.train("exp1", reward=3, out=tmp_path / "run")  # type: ignore[arg-type]
+    with pytest.raises(NdigoError, match=r"^minutes is '1', expected a number$"):
+        ndigo.train("exp1", minutes="1", out=tmp_path / "run")  # type: ignore[arg-type]
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_run_has_a_name_of_its_own_when_none_is_given(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     config = dataclasses.replace(ndigo.PRESETS["cpu"], world="my.module:world", reward="<mine>")

@@ -35,6 +35,7 @@ from ndigo.naming import (
     default_preset,
     name_of,
     records_of,
+    refuse_other_types,
     settled,
     told_of_records,
 )
@@ -170,6 +171,7 @@ def create_run(
     not as the settings have it.
     """
     refuse_missing_logs(logs)
+    refuse_other_types(world, reward)
     if reward is not None:
         changes = {"reward": name_of(reward)} | changes
     config = config_of_preset(preset or default_preset(), world=name_of(world), **changes)

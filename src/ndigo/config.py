@@ -256,6 +256,8 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 
 def check_minutes(minutes: float | None) -> None:
     """None is no limit."""
+    if not isinstance(minutes, int | float | None) or isinstance(minutes, bool):
+        raise NdigoError(f"minutes is {minutes!r}, expected a number")
     if minutes is not None and not 0 < minutes <= MOST_MINUTES:
         raise NdigoError(f"--minutes {minutes}: must be above 0, and at most {MOST_MINUTES}")
 

@@ -24,11 +24,21 @@ LONGEST_NAME = 100  # of a part of a path; file systems end at 255 bytes
 
 
 def as_world(world: str | World) -> World:
+    refuse_other_types(world, None)
     return find_world(world) if isinstance(world, str) else world
 
 
 def as_reward(reward: str | IntrinsicReward) -> IntrinsicReward:
+    refuse_other_types(None, reward)
     return make_reward(reward) if isinstance(reward, str) else reward
+
+
+def refuse_other_types(world: Any, reward: Any) -> None:
+    """An error in one line for what is neither a name nor a record; None is for nobody to refuse."""
+    for what, given, kind, example in (("world", world, World, "exp1"), ("reward", reward, IntrinsicReward, "ndigo-2")):
+        if not isinstance(given, str | kind | None):
+            found = type(given).__name__
+            raise NdigoError(f"{what} is a {found}, expected a name, such as {example}, or a record of {kind.__name__}")
 
 
 def name_of(record: str | World | IntrinsicReward) -> str:
@@ -54,6 +64,7 @@ def records_of(
 ) -> tuple[World, IntrinsicReward]:
     """The records handed over, else those that the settings name; what is not ours is tried first."""
     check_trust(trust)
+    refuse_other_types(world, reward)
     named = dataclasses.replace(config, world=name_of(world or config.world), reward=name_of(reward or config.reward))
     found = world or find_world(config.world, trust=trust), reward or make_reward(config.reward, trust=trust)
     check_records(named, *found)

@@ -204,6 +204,12 @@ def test_a_loop_of_ones_own_may_hand_over_gymnasiums_final_obs_as_they_are():
     assert repr(bonus) == "Curiosity(ndigo-1, 3 environments, 10 steps, 0 updates)"
 
 
+def test_an_option_that_no_face_has_is_one_line_with_the_nearest():
+    makers: list[Any] = [lambda: Counter(3)]
+    with pytest.raises(NdigoError, match=r"unknown option 'weights'; known: .* \(nearest: weight\)"):
+        CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, weights=1)
+
+
 def test_it_learns_when_told_and_refuses_what_is_no_number(monkeypatch):
     learned_at = []
 

@@ -175,6 +175,7 @@ WRONG = {
     "nothing listed": (lambda: frames.tiles((3, 2), listed=[]), "no combination is listed"),
     "low above high": (lambda: frames.vector(2, low=(0, 1), high=1), "entry 1 lies between 1.0 and 1.0"),
     "bins": (lambda: frames.vector(2, low=0, high=1, bins=0), "bins is 0"),
+    "one bin": (lambda: frames.vector(2, low=0, high=1, bins=1), "bins is 1, expected at least 2"),
     "one name too few": (lambda: frames.vector(3, low=0, high=1, names=("a", "b")), "2 names for 3 numbers"),
     "patches": (lambda: frames.pixels(4, 5, patch=2, codebook=BOOK), "patches of 2 do not fill 4 x 5"),
     "codebook": (

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ndigo.curiosity.host import Curiosity
-from ndigo.curiosity.paymaster import Paymaster, num_discrete
+from ndigo.curiosity.paymaster import Paymaster, check_options, num_discrete
 from ndigo.errors import NdigoError, install
 from ndigo.frames import Frame
 from ndigo.rewards import IntrinsicReward
@@ -41,6 +41,7 @@ class CuriousVectorEnv(gymnasium.vector.VectorWrapper):
         if mode is None:
             raise NdigoError("the environment's metadata has no autoreset_mode: NEXT_STEP, SAME_STEP or DISABLED")
         self._mode = AutoresetMode(mode)
+        check_options(options)
         self._paymaster = Paymaster(reward, frame, num_discrete(env.single_action_space), env.num_envs, **options)
         self._has_ended = np.zeros(env.num_envs, bool)
 

@@ -11,9 +11,11 @@ Everything is checked before anything changes: after an error the object is as i
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ndigo.config import Config
+from ndigo.config import LAST_SEED, Config
 from ndigo.curiosity import saving, scaling
 from ndigo.curiosity.learning import Numbers
 from ndigo.curiosity.record import PureCuriosity, check_arguments, check_count, check_frames, make_curiosity
@@ -61,6 +63,7 @@ class Curiosity:
         num_envs = check_count("num_envs", num_envs)
         if scale is not None and scale not in scaling.SCALES:
             raise unknown_name("scale", scale, scaling.SCALES)
+        seed, gamma = check_seed(seed), check_discount(gamma)
         reward = make_reward(reward) if isinstance(reward, str) else reward
         num_actions = check_arguments(reward, frame, num_actions, config)
         self._programs = _compiled(reward, frame, num_actions, config, scale, gamma)
@@ -248,6 +251,23 @@ class Curiosity:
         if found.shape != lead or not np.isin(found, (0, 1)).all():
             raise NdigoError(f"{name} is {found.dtype}{list(found.shape)}, expected True or False {list(lead)}")
         return found.astype(bool)
+
+
+def check_seed(seed: Any) -> int:
+    """A whole number of which JAX makes a key of its own; an error in one line for any other."""
+    try:
+        found = operator.index(seed)
+    except TypeError:
+        found = -1
+    if not 0 <= found <= LAST_SEED:
+        raise NdigoError(f"seed is {seed!r}, expected a whole number from 0 to {LAST_SEED}")
+    return found
+
+
+def check_discount(gamma: Any) -> float:
+    if not isinstance(gamma, Real) or not 0 <= gamma <= 1:
+        raise NdigoError(f"gamma is {gamma!r}, expected a number from 0 to 1")
+    return float(gamma)
 
 
 def _as_numpy(x: Any) -> np.ndarray:

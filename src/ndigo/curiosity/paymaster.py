@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -14,7 +15,7 @@ import numpy as np
 from ndigo.config import Config
 from ndigo.curiosity.host import Curiosity
 from ndigo.curiosity.record import DEFAULT, check_config, check_count
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames import Frame
 from ndigo.rewards import IntrinsicReward
 
@@ -112,6 +113,14 @@ class Paymaster:
             for frames, frame in zip(jax.tree.leaves(finals), jax.tree.leaves(one), strict=True):
                 frames[n] = frame[0]
         return finals
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """An error for a name that no face takes, with the nearest that it does."""
+    known = [name for name, p in inspect.signature(Paymaster).parameters.items() if p.kind is p.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            raise unknown_name("option", name, known)
 
 
 def num_discrete(space: Any) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ndigo.curiosity.host import Curiosity
-from ndigo.curiosity.paymaster import Paymaster, num_discrete
+from ndigo.curiosity.paymaster import Paymaster, check_options, num_discrete
 from ndigo.errors import NdigoError, install
 from ndigo.frames import Frame
 from ndigo.rewards import IntrinsicReward
@@ -35,6 +35,7 @@ class Curious(VecEnvWrapper):
 
     def __init__(self, venv: VecEnv, reward: str | IntrinsicReward, frame: Frame, **options: Any) -> None:
         super().__init__(venv)
+        check_options(options)
         self._paymaster = Paymaster(reward, frame, num_discrete(venv.action_space), venv.num_envs, **options)
         self._actions: Any = None
 

@@ -170,6 +170,8 @@ def vector(
     With a name for each number its nats are a channel of their own, else all are one.
     """
     require_counts("frame of numbers", size=size, bins=1 if bins is None else bins)
+    if bins == 1:
+        raise NdigoError("frame of numbers: bins is 1, expected at least 2: what is always in one bin tells nothing")
     if bins is not None and bins > MOST_BINS:
         raise NdigoError(f"frame of numbers: bins is {bins}, expected at most {MOST_BINS}")
     lows, highs = (_limits(name, limit, size) for name, limit in (("low", low), ("high", high)))
