@@ -416,7 +416,7 @@ def test_what_cannot_be_made_is_one_line():
         with pytest.raises(NdigoError, match=r"seed is .*, expected a whole number from 0 to 4294967295"):
             made(seed=seed)
     for gamma in (1.5, -1, "x", float("nan")):
-        with pytest.raises(NdigoError, match="gamma is .*, expected a number from 0 to 1"):
+        with pytest.raises(NdigoError, match=r"gamma is .*, expected a number from 0 to 1"):
             made(scale="return-std", gamma=gamma)
     with pytest.raises(NdigoError, match=r"num_envs is 2\.5, expected a whole number of at least 1"):
         made(num_envs=2.5)

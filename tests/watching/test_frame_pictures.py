@@ -36,6 +36,23 @@ def test_bits_show_walls_grey_and_every_other_channel_in_a_colour_of_its_own():
     assert painter.colours == (WALL, OBJECTS[0], OBJECTS[1])
 
 
+def test_channels_that_share_a_cell_of_bits_are_both_seen_there():
+    """Their mean; what is less likely weighs less, and of none the floor is seen."""
+    painter = painter_of(frames.bits([Channel("key", "one_hot"), Channel("agent", "one_hot")], 3))
+    o = np.zeros((3, 3, 2), np.uint8)
+    o[1, 1] = 1
+    picture = picture_of(painter, o)
+    key, agent = np.array(OBJECTS[0], float), np.array(OBJECTS[1], float)
+    np.testing.assert_allclose(picture[1, 1], (key + agent) / 2, atol=1)
+    np.testing.assert_array_equal(picture[0, 0], FLOOR)
+    chances = np.zeros((3, 3, 2))
+    chances[0, 0] = 1, 1 / 32  # 1/32 to the power of 0.4 is 1/4
+    chances[2, 2] = 0, 1 / 32
+    expected = expectation(painter, chances)
+    np.testing.assert_allclose(expected[0, 0], (key + agent / 4) / 1.25, atol=1)
+    np.testing.assert_allclose(expected[2, 2], 0.75 * np.array(FLOOR) + 0.25 * agent, atol=1)
+
+
 def test_a_frame_of_one_cell_shows_its_channels_side_by_side_and_a_chance_as_a_mixture():
     painter = painter_of(frames.bits(["x", "y", "z"], 1))
     picture = expectation(painter, np.array([[[1.0, 0.0, 0.5]]]))

@@ -89,13 +89,14 @@ def _bits(frame: Bits) -> Painter:
 
         return Painter((H, C * W), beside, beside, each)
 
-    def over(p: Array) -> Picture:
-        cells = jnp.broadcast_to(jnp.array(FLOOR, jnp.float32), (*p.shape[:-1], 3))
-        for c in range(C):
-            cells = mix(cells, colours[c], p[..., c].astype(jnp.float32) ** BELIEF_POWER)
-        return _bytes(cells)
+    def mixed(p: Array) -> Picture:
+        weights = p.astype(jnp.float32) ** BELIEF_POWER
+        total = weights.sum(axis=-1)
+        mean = weights @ colours / jnp.maximum(total, 1e-6)[..., None]
+        floor = jnp.array(FLOOR, jnp.float32)
+        return _bytes(mix(floor, mean, jnp.minimum(total, 1)))
 
-    return Painter((H, W), over, over, each)
+    return Painter((H, W), mixed, mixed, each)
 
 
 def _tiles(frame: Tiles) -> Painter:
