@@ -13,14 +13,21 @@ from made_up_rows import make_up
 from made_up_runs import OBJECTS, write_run
 from matplotlib.image import imread
 
+from ndigo import frames
 from ndigo.cli import main
+from ndigo.config import preset
 from ndigo.palette import ORANGE, SKY, WALLS
 from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.references import reference_lines
 from ndigo.report.curves import channel_styles, curves_figure
 from ndigo.report.tables import HEADINGS
+from ndigo.rewards import make_reward
 from ndigo.storage.run_folder import RunFolder
 from ndigo.storage.seal import seal
+from ndigo.training.run import settings_of
+from ndigo.watching.frame_pictures import painter_of
+from ndigo.worlds import Channel, Object, grid_world, read_layout
+from ndigo.worlds.render import legend
 
 
 def rows(text: str) -> dict[tuple[str, str], list[str]]:
@@ -172,12 +179,57 @@ def test_no_run_at_all_is_one_line(capsys):
 def test_every_channel_of_a_world_without_a_map_has_a_stroke_of_its_own():
     channels = ["walls", "object", "colour", "state", "direction"]
     for events in ([], [f"event{i}" for i in range(22)]):  # so many are drawn as one
-        styles = channel_styles({"in_view": events, "channels": channels}, None)
+        styles = channel_styles({"in_view": events, "channels": channels, "objects": []}, None)
         assert {*styles} == {*channels}
         assert len({*styles.values()}) == len(channels) == len({colour for colour, _ in styles.values()})
         assert styles["walls"][0] == WALLS
     numbers = [f"x{i}" for i in range(20)]
-    assert len({*channel_styles({"in_view": [], "channels": numbers}, None).values()}) == 21  # and the walls'
+    styles = channel_styles({"in_view": [], "channels": numbers, "objects": []}, None)
+    assert len({*styles.values()}) == 21  # and the walls'
+
+
+def test_an_object_has_one_colour_in_curves_and_on_maps_also_where_the_map_is_not_at_hand():
+    things = [Object("lamp", "fixed", ("b",)), Object("fly", "brownian", ("c",)), Object("tv", "white_noise", ("a",))]
+    drawing = "###########\n#AAA#BBB#C#\n#APA BBB C#\n#AAA#BBB C#\n###########"
+    world = grid_world("flat", read_layout(drawing, {"A": "a", "B": "b", "C": "c"}), things, view=3, num_steps=10)
+    noted = settings_of(preset("cpu"), world, make_reward("pe"))["world"]
+    on_maps = {entry.name: "#{:02x}{:02x}{:02x}".format(*entry.colour) for entry in legend(world)}
+    assert on_maps == {"lamp": "#e69f00", "fly": "#cc79a7", "tv": "#56b4e9"}
+    for grid in (None, world.grid):
+        styles = channel_styles(noted, grid)
+        assert {name: styles[name][0] for name in on_maps} == on_maps
+
+
+def test_a_channel_has_one_colour_in_curves_and_in_pictures():
+    """Events, which no picture shows in a colour, take none of a channel's."""
+    channels = [Channel("x", "binary"), Channel("ball", "one_hot"), Channel("y", "binary")]
+    noted = {"in_view": ["ball", "hit"], "channels": ["x", "ball", "y"], "objects": []}
+    styles = channel_styles(noted, None)
+    in_pictures = painter_of(frames.bits(channels, 3)).colours
+    assert [styles[name][0] for name in noted["channels"]] == ["#{:02x}{:02x}{:02x}".format(*c) for c in in_pictures]  # type: ignore[misc]
+    assert styles["hit"][0] not in {styles[name][0] for name in noted["channels"]}
+
+
+def test_no_curve_is_cut_at_the_upper_edge_and_no_word_lies_over_one():
+    """Losses that lie close to each other, far above 0."""
+    lines = [
+        {"step": 10 * i, "evaluation": {"discovery_loss": [[3.92 - i / 100] * 2]}, "learning": {"reward_c": [[0.5]]}}
+        for i in range(3)
+    ]
+    world = {"channels": ["walls", "fixed", "noise"], "in_view": ["fixed", "noise"], "objects": ["fixed", "noise"]}
+    run: Any = SimpleNamespace(
+        path=Path("flat"),
+        settings=lambda: {"world": world, "config": {"seeds": 1}, "reward": "pe"},
+        evaluations=lambda: [{**line, "evaluation": {**line["evaluation"], "visits": [[1, 1]]}} for line in lines],
+        metrics=lambda: lines,
+    )
+    axis = curves_figure([run], EXPERIMENTS["exp1"].world.grid).axes[0]
+    low, high = axis.get_ylim()
+    assert low == 0
+    assert high > 1.05 * 3.92
+    words = [text for text in axis.texts if text.get_text().startswith("room known")]
+    assert words
+    assert max(word.get_zorder() for word in words) < min(line.get_zorder() for line in axis.lines)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ from ndigo.report.tables import MANY
 from ndigo.storage.run_folder import RunFolder
 from ndigo.worlds.grid_world import Grid, start_cells
 
+HEADROOM = 1.1  # above the highest curve, for a line's breadth and the word over a level
+
 Style = tuple[str, Dash]  # colour, dash
 Curve = tuple[str, list[int], np.ndarray]  # name, steps, values [S, points]
 
@@ -72,7 +74,7 @@ def _panels(runs: Sequence[RunFolder], panels: dict[str, list[list[Curve]]], gri
     for j, curves in enumerate(panels.values()):
         # Last of all: it ends the scaling to what is drawn.
         if all((values >= 0).all() for of_run in curves for _, _, values in of_run):
-            axes[0, j].set_ylim(bottom=0)
+            axes[0, j].set_ylim(0, HEADROOM * axes[0, j].get_ylim()[1])
         for i, of_run in enumerate(curves):
             ends = [(float(v.mean(axis=0)[-1]), name, styles[i].get(name, (INK, "-"))[0]) for name, _, v in of_run]
             label_ends(axes[i, j], ends)
@@ -140,10 +142,14 @@ def _draw(axis: Axes, curves: Sequence[Curve], styles: dict[str, Style]) -> None
 
 
 def channel_styles(world: dict[str, Any], grid: Grid | None) -> dict[str, Style]:
-    """Colour and dash by name: an object's as its kind's, where the map tells it; walls are grey."""
-    kinds = {} if grid is None else {o.name: o.kind for o in grid.objects}
+    """Colour and dash by name, as pictures have them: an object's is its kind's, else a channel's its place's.
+
+    Kinds are the map's, or those that the run noted. Walls are grey.
+    """
+    kinds = dict(zip(world["objects"], world.get("kinds", []), strict=False))
+    kinds |= {} if grid is None else {o.name: o.kind for o in grid.objects}
     in_view = world["in_view"] if len(world["in_view"]) <= MANY else []  # more are not drawn
-    names = [*in_view, *(name for name in world["channels"] if name not in ("walls", *in_view))]
+    names = list(dict.fromkeys(name for name in (*world["channels"], *in_view) if name != "walls"))
     colours = object_colours([kinds.get(name, "") for name in names])
     named = enumerate(zip(names, colours, strict=True))
     return {"walls": (WALLS, (0, (1, 1)))} | {name: (hexadecimal(colour), dash_of(i)) for i, (name, colour) in named}
@@ -161,6 +167,6 @@ def _reference_levels(axis: Axes, grid: Grid) -> None:
             fontsize=6,
             color="0.5",
             ha="right",
-            va="top",
-            bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5},  # read over a curve
+            va="bottom",
+            zorder=1,  # behind the curves
         )

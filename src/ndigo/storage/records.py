@@ -20,7 +20,7 @@ LARGEST = 2**53  # of a count: what a float still tells from the next
 WORLD: dict[str, str | int] = {
     "name": TEXT,
     "num_steps": COUNT,
-    **dict.fromkeys(("channels", "in_view", "objects"), NAMES),
+    **dict.fromkeys(("channels", "in_view", "objects", "kinds"), NAMES),
 }
 CONFIG: dict[str, str | int] = {"world": TEXT, "reward": TEXT, "seeds": COUNT}  # what is read before it is a `Config`
 SETTINGS: dict[str, str | int] = {"reward": TEXT, "seed": COUNT}

@@ -69,6 +69,7 @@ def settings_of(config: Config, world: World, reward: IntrinsicReward) -> dict[s
             "in_view": seen_names(world),  # visits count these
             "objects": list(world.objects),  # discovery loss is of these
             "num_steps": world.num_steps,
+            "kinds": [] if world.grid is None else [o.kind for o in world.grid.objects],  # of objects: their colours
         },
         "reward": reward.name,
         "versions": {

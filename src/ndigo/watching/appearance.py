@@ -89,12 +89,18 @@ def exact_filter(world: World) -> Filter | None:
         return None
 
 
-def objects_of(world: World) -> list[dict[str, Any]]:
-    """Name, kind, label and colour of each object, as a recording's meta has them."""
+def objects_of(world: World, look: Appearance) -> list[dict[str, Any]]:
+    """Name, kind, label and colour of each object, as a recording's meta has them; a channel's where it has one."""
     if world.grid is not None:
         return [{"name": e.name, "kind": e.kind, "label": e.label, "colour": list(e.colour)} for e in legend(world)]
     colours = object_colours(world.objects)  # no kind is known: colours in order
+    of_channels = dict(look.legend)
     return [
-        {"name": name, "kind": "object", "label": name[:1].upper() or "?", "colour": list(colour)}
+        {
+            "name": name,
+            "kind": "object",
+            "label": name[:1].upper() or "?",
+            "colour": list(of_channels.get(name, colour)),
+        }
         for name, colour in zip(world.objects, colours, strict=True)
     ]

@@ -44,7 +44,7 @@ def meta(agent: Agent) -> dict[str, Any]:
         "version": VERSION,
         **agent.about,
         "channels": [{"name": c.name, "kind": c.kind} for c in world.channels],
-        "objects": objects_of(world) if look.has_belief else [],
+        "objects": objects_of(world, look) if look.has_belief else [],
         "events": seen_names(world) if look.painter is not None else list(world.events),
         "actions": list(world.actions),
         "num_steps": world.num_steps,
