@@ -194,6 +194,14 @@ def test_what_is_no_world_reward_or_number_is_one_line(tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+def test_training_says_at_once_what_begins_and_that_it_compiles(tmp_path, capsys):
+    out = tmp_path / "run"
+    tiny = {**TINY, "learner_steps": 4, "out": out}
+    ndigo.train("custom_world:world", "ndigo-1", minutes=0.5, **tiny)
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == f"ndigo-1 in custom_world:world for 0.5 min, in {out}; compiling first, up to a minute"
+
+
 def test_a_run_has_a_name_of_its_own_when_none_is_given(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     config = dataclasses.replace(ndigo.PRESETS["cpu"], world="my.module:world", reward="<mine>")
