@@ -310,6 +310,7 @@ def test_a_lost_connection_comes_back_to_the_same_frame(watch, company, shipped)
         page.press("d", "ArrowLeft", "Enter")
         page.wait_for("the move", lambda: " is at row" in page.text(".hint"))
         moved = page.text(".hint").split()
+        assert page.text(".hint").endswith("if in view, it is seen next step. P plays on.")
     page.wait_for("the loss of the connection", lambda: "connection lost" in page.text(".state"))
     with serving(company, port=int(url.split(":")[2].strip("/"))):
         page.wait_for("a new connection", lambda: page.text(".state") == "")

@@ -79,6 +79,9 @@ def test_wide_maps_have_the_whole_width_and_all_else_below_them(watch, recorded,
     assert page.page.evaluate("document.documentElement.scrollHeight") <= 900
 
 
+PREPARING = "preparing the agent: compiling takes some ten seconds the first time ..."
+
+
 def test_it_says_what_it_waits_for_and_then_plays_at_once(watch, shipped):
     is_loaded = threading.Event()
 
@@ -88,7 +91,7 @@ def test_it_says_what_it_waits_for_and_then_plays_at_once(watch, shipped):
 
     with serving(Company((Performer("late", ("seed 0",), ("exp1",), agent),), {"exp1": "exp1"})) as url:
         page = watch(url, reduced_motion="no-preference")
-        page.wait_for("a word", lambda: page.text(".loading") == "preparing the agent ...")
+        page.wait_for("a word", lambda: page.text(".loading") == PREPARING)
         box, width = page.page.locator(".loading").bounding_box(), 1280
         assert abs(box["x"] + box["width"] / 2 - width / 2) < 2  # in the middle
         is_loaded.set()
@@ -120,7 +123,7 @@ def test_it_waits_for_the_last_choice_while_an_earlier_one_is_refused(watch, shi
         is_loaded[1].set()
         page.wait_for("the last question", lambda: 2 in asked)
         page.page.wait_for_timeout(200)
-        assert page.text(".loading") == "preparing the agent ..."
+        assert page.text(".loading") == PREPARING
         is_loaded[2].set()
         page.ready()
         assert not page.page.locator(".loading").is_visible()

@@ -145,6 +145,18 @@ def test_surprise_is_minus_ln_of_the_chance_that_the_model_gave_to_the_frame(age
     assert not episodes.loss_c[:, 0].any()
 
 
+def test_a_films_line_of_surprise_begins_with_the_first_frame_that_was_predicted(episodes):
+    """In a strip as wide as the episode has steps: nothing stands left of step 1's column."""
+    e = int(episodes.lengths.argmax())
+    film, length = film_of(episodes, e), int(episodes.lengths[e])
+    (x, y), (width, height) = film.loss_at, film.strip_size
+    strip = film.frame(length)[y : y + height - 1, x : x + width]
+    is_drawn = (strip != strip[0, 0]).any(axis=(0, 2))
+    begins = int(is_drawn.argmax())
+    assert begins == pytest.approx(width / length, abs=3)
+    assert is_drawn[begins : width - 3].mean() > 0.9
+
+
 def test_a_recording_comes_back_from_its_file_and_makes_a_film(episodes, tmp_path):
     save_episodes(tmp_path / "episodes.npz", episodes)
     again = load_episodes(tmp_path / "episodes.npz")

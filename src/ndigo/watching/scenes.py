@@ -149,4 +149,6 @@ def _surprise(episodes: Recording, e: int, until: int, m: Measures) -> Track:
     loss_c = episodes.loss_c
     surprise = np.zeros(until + 1) if loss_c is None else loss_c[e, : until + 1].sum(axis=-1)
     words = [(f"surprise of each frame (largest {surprise.max(initial=0):.1f} nats)", FAINT)]
-    return Track(words, lambda size: loss_strip(surprise[:, None], [INK], size, BACKGROUND, width=2 * m.scale))
+    # Nothing was predicted before the first frame, so it surprises nobody.
+    strip = partial(loss_strip, surprise[:, None], [INK], paper=BACKGROUND, width=2 * m.scale, first=1)
+    return Track(words, lambda size: strip(size=size))

@@ -44,15 +44,20 @@ def reward_strip(
 
 
 def loss_strip(
-    loss: Float[np.ndarray, "frames objects"], colours: Sequence[RGB], size: tuple[int, int], paper: RGB, width: int
+    loss: Float[np.ndarray, "frames objects"],
+    colours: Sequence[RGB],
+    size: tuple[int, int],
+    paper: RGB,
+    width: int,
+    first: int = 0,
 ) -> Strip:
-    """A line for each object, 0 at the bottom."""
+    """A line for each object from frame `first` on, 0 at the bottom."""
     high = max(float(loss.max(initial=0)), 0.1)
     image, draw, (across, height) = _large(size, paper)
     for values, colour in zip(loss.T, colours, strict=True):
         x = np.linspace(0, across, len(values))
         y = (height - 2 * FINE) * (1 - values / high) + FINE
-        draw.line(list(zip(x.tolist(), y.tolist(), strict=True)), fill=colour, width=FINE * width)
+        draw.line(list(zip(x.tolist(), y.tolist(), strict=True))[first:], fill=colour, width=FINE * width)
     return Strip(_reduced(image, size), size[1] - 1)
 
 

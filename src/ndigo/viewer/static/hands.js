@@ -84,7 +84,7 @@ export function makeHands(player) {
       await source.drop(object, cursor, t);
       player.warn("");
       const where = `${name} is at row ${cursor[0]}, column ${cursor[1]} now`;
-      player.say(`${where}; in view, it is seen next step. P plays on.`);
+      player.say(`${where}; if in view, it is seen next step. P plays on.`);
     } catch (error) {
       player.say(HINTS.drop);
       player.warn(error.message);

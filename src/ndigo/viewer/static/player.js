@@ -160,7 +160,7 @@ export async function mountPlayer(root, source, keyTarget) {
     const selection = { ...state.selection, ...change };
     state.selection = selection;
     updateMenus();
-    wait(source.isLive ? "preparing the agent ..." : "reading the episode ...");
+    wait(source.isLive ? "preparing the agent: compiling takes some ten seconds the first time ..." : "reading the episode ...");
     try {
       const opened = await source.open(selection);
       if (!opened || state.selection !== selection) return;

@@ -37,11 +37,11 @@ function stripsOf(episode) {
   return { title: B ? "events" : "", num: Math.min(B, 6), holds: (t, i) => episode.fields.events?.[t * B + i] };
 }
 
-/** How high the bars and lines of an episode reach, and what of: {up, down, loss, unit}. */
+/** How high the bars and lines of an episode reach, and what of: {up, down, loss, unit}; did a step gain, or was any paid. */
 function scalesOf(episode, hidden) {
   const { C, N } = episode.sizes;
   const lines = linesOf(episode);
-  let [up, down, loss] = [0.01, 0, N ? 4 : 0.1];
+  let [up, down, loss] = [0, 0, N ? 4 : 0.1];
   for (let t = 0; t < episode.length; t++) {
     let [above, below] = [0, 0];
     for (let c = 0; c < C; c++) {
@@ -53,8 +53,9 @@ function scalesOf(episode, hidden) {
     [up, down] = [Math.max(up, above, r || 0), Math.max(down, below, -r || 0)];
     for (let i = 0; i < lines.num; i++) if (!N || !hidden.has(i)) loss = Math.max(loss, lines.value(t, i));
   }
-  const heights = { up: ceiling(up), down: down > 1e-3 ? ceiling(down) : 0, loss: N ? Math.ceil(loss) : ceiling(loss) };
-  return { ...heights, unit: episode.unit };
+  const [gains, isPaid] = [up > 0, up > 0 || down > 1e-3];
+  [up, down, loss] = [ceiling(Math.max(up, 0.01)), down > 1e-3 ? ceiling(down) : 0, N ? Math.ceil(loss) : ceiling(loss)];
+  return { gains, isPaid, up, down, loss, unit: episode.unit };
 }
 
 /** The timeline and the slider that it is; `onseek(t)` hears where a pointer goes. */
@@ -208,11 +209,12 @@ export function makeTimeline(onseek) {
 
   function writeTitles(episode, scales, lane) {
     const least = scales.down ? `−${scales.down}` : "0";
+    const range = scales.isPaid ? `${least} to ${scales.gains ? scales.up : 0}${scales.unit}` : "no step was paid";
     const greys = episode.meta.channels.filter((_, c) => !episode.colourOf(c)).map(({ name }) => name);
     const grey = greys.length === 1 ? `grey: ${greys[0]}` : "";
     const dashed = episode.fields.exact ? "dashed: exact" : "";
     const texts = [
-      [lane.zero - lane.unit * Math.sqrt(scales.up), "reward", `${least} to ${scales.up}${scales.unit}`, grey],
+      [lane.zero - lane.unit * Math.sqrt(scales.up), "reward", range, grey],
       [lane.loss, linesOf(episode).title, `0 to ${scales.loss} nats`, dashed],
       [lane.strips - 2, stripsOf(episode).title],
     ];
