@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
+import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from tiny_runs import TINY
 
 import ndigo
 from ndigo.cli import main
-from ndigo.commands.discover import closing, shipped_agent
+from ndigo.commands.discover import called_as, closing, shipped_agent
 from ndigo.paper.conclusion import conclusion
 from ndigo.paper.experiments import find_experiment
 from ndigo.report.statistics import Estimate
@@ -96,6 +99,31 @@ def test_the_shipped_agent_is_the_longest_horizons_also_beside_rewards_without_o
 
 
 SAID = r"seen in (?:(\d+)% of episodes, first at step (\d+)|no episode), and known to ([\d.]+) nats"
+
+
+def test_how_to_go_on_names_a_command_that_the_shell_finds(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for called, is_on_path, expected in (
+        (".venv/bin/ndigo", False, ".venv/bin/ndigo"),
+        (os.path.abspath(".venv/bin/ndigo"), False, ".venv/bin/ndigo"),
+        (".venv/bin/ndigo", True, "ndigo"),
+        ("/usr/lib/ndigo/__main__.py", False, "ndigo"),
+    ):
+        monkeypatch.setattr(sys, "argv", [called])
+        monkeypatch.setattr(shutil, "which", lambda name, there=is_on_path: "/bin/ndigo" if there else None)
+        assert called_as() == expected
+
+
+def test_a_second_name_behind_trust_is_told_how_it_is_given(capsys):
+    assert main(["evaluate", "run", "--trust", "cnt", "rew"]) == 2
+    said = "rew is more than ndigo evaluate takes; --trust takes one value, give it again: --trust rew; see ndigo evalu"
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_experiment_without_its_option_is_told_how_it_is_named(capsys):
+    assert main(["discover", "exp2"]) == 2
+    said = "exp2 is more than ndigo discover takes; did you mean --experiment exp2; see ndigo discover --help"
+    assert said in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_conclusion_stands_before_the_table_and_tells_its_means(exp1_run, capsys, monkeypatch):

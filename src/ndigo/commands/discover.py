@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,9 +93,15 @@ def run(args: Arguments) -> None:
     say(f"curves: {curves}")
     if run.outcome.why != "finished":
         made = f"{run.outcome.step:,} of the preset's {run.config.learner_steps:,} steps"
-        say(f"{made}; to go on: ndigo train --resume {run.path}")
+        say(f"{made}; to go on: {called_as()} train --resume {run.path}")
     if args.json:
         print(json.dumps(numbers, indent=1))
+
+
+def called_as() -> str:
+    """`ndigo`, or the file that was called where the shell would find no such command: .venv/bin/ndigo."""
+    file = Path(sys.argv[0])
+    return "ndigo" if file.name != "ndigo" or shutil.which("ndigo") else os.path.relpath(file)
 
 
 def shipped_agent(folder: Path, experiment: Experiment, reward: str) -> Path | None:

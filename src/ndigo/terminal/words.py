@@ -63,7 +63,8 @@ def given_in(words: Sequence[str], options: Iterable[Option], prog: str) -> list
     options = [*options]
     by_flag = {flag: option for option in options for flag in option.flags}
     waiting = [option for option in options if not option.flags]
-    given, spare = [], []
+    takes_names = bool(waiting)
+    given, spare, hints = [], [], []
     before, after = _cut(words)
     for phrase, is_last in _phrases(before):
         names = phrase.words
@@ -78,8 +79,14 @@ def given_in(words: Sequence[str], options: Iterable[Option], prog: str) -> list
             given.append(_checked(Given(option, "", names if option.is_many else names[:1])))
             names = names[len(given[-1].values) :]
         spare += names
+        if names and phrase.flag and _may_come_again(by_flag[phrase.flag]):
+            hints.append(f"{phrase.flag} takes one value, give it again: {phrase.flag} {names[0]}")
     if spare:
-        raise NdigoError(f"{', '.join(spare)} is more than {prog} takes; see {prog} --help")
+        text = next((option for option in options if option.kind is str and isinstance(option.default, str)), None)
+        if not takes_names and text is not None and not hints:
+            hints.append(f"did you mean {text.flags[0]} {spare[0]}")
+        hint = "".join(f"; {hint}" for hint in hints[:1])
+        raise NdigoError(f"{', '.join(spare)} is more than {prog} takes{hint}; see {prog} --help")
     needed = [option for option in options if option.default is MISSING]
     if missing := [option.name for option in needed if not any(one.option is option for one in given)]:
         raise NdigoError(f"{prog} needs {' and '.join(missing)}; see {prog} --help")
@@ -127,6 +134,11 @@ def _values(phrase: Phrase, option: Option, num_needed: int, prog: str) -> list[
     if not phrase.words:
         raise NdigoError(f"{phrase.flag} needs a value; see {prog} --help")
     return phrase.words[: max(len(phrase.words) - num_needed, 1) if option.is_many else 1]
+
+
+def _may_come_again(option: Option) -> bool:
+    """True of `--trust a --trust b`: one value each time, and a tuple of all."""
+    return isinstance(option.default, tuple) and not option.is_many
 
 
 def _checked(given: Given) -> Given:
