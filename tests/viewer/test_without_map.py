@@ -65,7 +65,9 @@ def test_a_reward_is_in_nats_where_it_has_a_split_by_channel(watch, reward, unit
     assert (" nats" in largest) == (unit is not None)
 
 
-@pytest.mark.parametrize(("pay", "words"), [(-1.0, "\N{MINUS SIGN}1 to 0 nats"), (0.0, "no step was paid"), (2.0, "0 to 2 nats")])
+@pytest.mark.parametrize(
+    ("pay", "words"), [(-1.0, "\N{MINUS SIGN}1 to 0 nats"), (0.0, "no step was paid"), (2.0, "0 to 2 nats")]
+)
 def test_the_axis_of_the_reward_ends_at_what_was_paid(watch, episodes, pay, words, tmp_path):
     paid = dataclasses.replace(
         episodes, reward=np.full_like(episodes.reward, pay), reward_c=np.zeros_like(episodes.reward_c)

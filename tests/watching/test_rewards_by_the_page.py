@@ -50,6 +50,7 @@ def test_a_recording_has_its_pay(agent):
     np.testing.assert_allclose(found.reward, expected.reward, atol=1e-6)
     np.testing.assert_allclose(found.reward_c, expected.reward_c, atol=1e-6)
     counted = record(paid_by(agent, IntrinsicReward("number", number_of_step)), [KEY])
+    assert counted.lengths is not None
     steps = int(counted.lengths[0])
     np.testing.assert_array_equal(counted.reward[0, :steps], np.arange(steps) + 1)
     assert not counted.reward_c.any()

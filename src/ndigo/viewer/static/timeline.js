@@ -37,7 +37,7 @@ function stripsOf(episode) {
   return { title: B ? "events" : "", num: Math.min(B, 6), holds: (t, i) => episode.fields.events?.[t * B + i] };
 }
 
-/** How high the bars and lines of an episode reach, and what of: {up, down, loss, unit}; did a step gain, or was any paid. */
+/** How high the bars and lines of an episode reach, and what of: {up, down, loss, unit}; was any step paid at all. */
 function scalesOf(episode, hidden) {
   const { C, N } = episode.sizes;
   const lines = linesOf(episode);
@@ -54,7 +54,8 @@ function scalesOf(episode, hidden) {
     for (let i = 0; i < lines.num; i++) if (!N || !hidden.has(i)) loss = Math.max(loss, lines.value(t, i));
   }
   const [gains, isPaid] = [up > 0, up > 0 || down > 1e-3];
-  [up, down, loss] = [ceiling(Math.max(up, 0.01)), down > 1e-3 ? ceiling(down) : 0, N ? Math.ceil(loss) : ceiling(loss)];
+  [up, down] = [ceiling(Math.max(up, 0.01)), down > 1e-3 ? ceiling(down) : 0];
+  loss = N ? Math.ceil(loss) : ceiling(loss);
   return { gains, isPaid, up, down, loss, unit: episode.unit };
 }
 
