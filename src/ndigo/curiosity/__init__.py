@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, SupportsIndex, cast
 
 from ndigo.config import Config
 from ndigo.curiosity.record import PureCuriosity, make_curiosity
@@ -23,7 +23,7 @@ class CallableModule(ModuleType):
     """`ndigo.curiosity` is this folder and, as people write it, the function."""
 
     def __call__(
-        self, reward: str | IntrinsicReward, frame: Frame, num_actions: int, config: Config | None = None
+        self, reward: str | IntrinsicReward, frame: Frame, num_actions: SupportsIndex, config: Config | None = None
     ) -> PureCuriosity:
         return make_curiosity(reward, frame, num_actions, config)
 

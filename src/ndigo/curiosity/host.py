@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import groupby
 from numbers import Real
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 import jax
 import jax.numpy as jnp
@@ -52,8 +52,8 @@ class Curiosity:
         self,
         reward: str | IntrinsicReward,
         frame: Frame,
-        num_actions: int,
-        num_envs: int,
+        num_actions: SupportsIndex,
+        num_envs: SupportsIndex,
         *,
         config: Config | None = None,
         seed: int = 0,
@@ -265,7 +265,7 @@ def check_seed(seed: Any) -> int:
 
 
 def check_discount(gamma: Any) -> float:
-    if not isinstance(gamma, Real) or not 0 <= gamma <= 1:
+    if not isinstance(gamma, Real) or not 0 <= float(gamma) <= 1:
         raise NdigoError(f"gamma is {gamma!r}, expected a number from 0 to 1")
     return float(gamma)
 

@@ -19,7 +19,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsIndex
 
 import equinox as eqx
 import jax
@@ -84,7 +84,7 @@ class PureCuriosity:
 
 
 def make_curiosity(
-    reward: str | IntrinsicReward, frame: Frame, num_actions: int, config: Config | None = None
+    reward: str | IntrinsicReward, frame: Frame, num_actions: SupportsIndex, config: Config | None = None
 ) -> PureCuriosity:
     """`reward` by name or as a record; of `config` what concerns the world model and its replay (DEFAULT without)."""
     reward = make_reward(reward) if isinstance(reward, str) else reward
@@ -250,7 +250,7 @@ def make_learn(
     return init, learn
 
 
-def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: int, config: Config | None) -> int:
+def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: SupportsIndex, config: Config | None) -> int:
     """The number of actions; an error in one line where no curiosity can be made of these."""
     check_config(config)
     if not isinstance(reward, IntrinsicReward):
