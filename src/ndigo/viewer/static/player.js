@@ -16,6 +16,7 @@ const SLOWEST_SLIDE = 140; // milliseconds that a step's movement takes at most
 const WIDE = 1100; // pixels from which a single agent has the exact belief beside its own
 
 const within = (x, low, high) => Math.max(low, Math.min(high, x));
+const PREPARING = "preparing the agent: compiling takes some ten seconds the first time ...";
 
 /** Builds the player inside `root`. Keys are heard on `keyTarget`. */
 export async function mountPlayer(root, source, keyTarget) {
@@ -160,7 +161,7 @@ export async function mountPlayer(root, source, keyTarget) {
     const selection = { ...state.selection, ...change };
     state.selection = selection;
     updateMenus();
-    wait(source.isLive ? "preparing the agent: compiling takes some ten seconds the first time ..." : "reading the episode ...");
+    wait(source.isLive ? PREPARING : "reading the episode ...");
     try {
       const opened = await source.open(selection);
       if (!opened || state.selection !== selection) return;
