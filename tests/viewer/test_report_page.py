@@ -39,7 +39,7 @@ def test_it_shows_the_rows_numbers_beside_the_papers_and_the_verdicts(watch, pat
     assert row.nth(0).inner_text().split("\n")[0].startswith("123 ")
     assert row.nth(0).locator(".paper").inner_text() == "300.4 ± 22.2"
     assert row.nth(2).inner_text().startswith("56.7 ")
-    assert row.nth(4).inner_text() == "0.25"
+    assert row.nth(5).inner_text() == "0.25"  # behind the share of episodes that see the object
     assert (
         page.locator("#tables table").first.locator("tr[data-row='pe'] td").first.inner_text() == "missing\n0.1 ± 0.2"
     )

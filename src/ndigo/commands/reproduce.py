@@ -36,6 +36,7 @@ from ndigo.terminal.options import Switch
 from ndigo.training.cost import time_round
 
 TIMED = "from a short timing here, without compilation and evaluations"
+A_MOMENT = 1e-6  # minutes: what is left of a time that is over; the first row gets its first chunk even then
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,8 @@ def run(args: Arguments) -> int:
         if args.dry_run:
             seconds_in_all += (pace or 0.0) * (job.config.learner_steps - steps_done(job))
             continue
-        minutes = None if deadline is None else max((deadline - time.monotonic()) / 60, 0.0)
-        if minutes == 0 and number > 1:
+        minutes = None if deadline is None else max((deadline - time.monotonic()) / 60, A_MOMENT)
+        if minutes == A_MOMENT and number > 1:
             print("the minutes are over; the same command goes on from here")
             return 0
         _begin(job)
