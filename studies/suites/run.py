@@ -21,11 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 import ndigo
 from ndigo.api import create_run
 from ndigo.errors import NdigoError, first_line
 from ndigo.interop.finding import find_world
+from ndigo.interop.suites import from_xminigrid
 from ndigo.storage.run_folder import RunFolder, write_whole
 from ndigo.worlds.noise import with_noisy_tile
 
@@ -46,10 +48,40 @@ def noisy(changed_by: int | None) -> Callable[[], ndigo.World]:
     return cache(lambda: with_noisy_tile(find_world(KEY_CORRIDOR), num_values=6, changed_by=changed_by))
 
 
+@cache
+def rooms_with_a_rule() -> ndigo.World:
+    """Four rooms where a square beside a pyramid becomes a star; to hold the ball is the goal, and ends the episode.
+
+    By its id the ruleset is empty: nothing to pick up, and no goal. The suite's own rulesets are a download.
+    """
+    import xminigrid
+    from xminigrid.core.constants import Colors, Tiles
+    from xminigrid.core.goals import AgentHoldGoal
+    from xminigrid.core.rules import TileNearRule
+    from xminigrid.types import RuleSet
+
+    ball, square = jnp.array([Tiles.BALL, Colors.YELLOW]), jnp.array([Tiles.SQUARE, Colors.RED])
+    pyramid, star = jnp.array([Tiles.PYRAMID, Colors.BLUE]), jnp.array([Tiles.STAR, Colors.GREEN])
+    rules = RuleSet(
+        goal=AgentHoldGoal(ball).encode(),
+        rules=TileNearRule(square, pyramid, star).encode()[None],
+        init_tiles=jnp.stack([ball, square, pyramid]).astype(jnp.uint8),
+    )
+    env, params = xminigrid.make("XLand-MiniGrid-R4-13x13")
+    world = from_xminigrid(env, params.replace(ruleset=rules), name="XLand-MiniGrid-R4-13x13, with a rule")
+
+    def happens(state: Any) -> Any:
+        now = state.inner.state
+        is_star = (now.grid[..., 0] == Tiles.STAR).any() | (now.agent.pocket[0] == Tiles.STAR)
+        return jnp.stack([state.reward > 0, is_star])
+
+    return replace(world, events=("goal", "star"), happens=happens)
+
+
 WORLDS: dict[str, Named] = {
     "multiroom": "gymnasium::MiniGrid-MultiRoom-N6-v0",  # NAVIX has none
     "keycorridor": KEY_CORRIDOR,
-    "xland-r4": "xminigrid::XLand-MiniGrid-R4-13x13",
+    "xland-r4": rooms_with_a_rule,
     "craftax-classic": "craftax::Craftax-Classic-Symbolic-v1",
     "craftax": "craftax::Craftax-Symbolic-v1",
     "white-noise": noisy(None),
