@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -54,25 +55,23 @@ def rooms_with_a_rule() -> ndigo.World:
 
     By its id the ruleset is empty: nothing to pick up, and no goal. The suite's own rulesets are a download.
     """
-    import xminigrid
-    from xminigrid.core.constants import Colors, Tiles
-    from xminigrid.core.goals import AgentHoldGoal
-    from xminigrid.core.rules import TileNearRule
-    from xminigrid.types import RuleSet
-
-    ball, square = jnp.array([Tiles.BALL, Colors.YELLOW]), jnp.array([Tiles.SQUARE, Colors.RED])
-    pyramid, star = jnp.array([Tiles.PYRAMID, Colors.BLUE]), jnp.array([Tiles.STAR, Colors.GREEN])
-    rules = RuleSet(
-        goal=AgentHoldGoal(ball).encode(),
-        rules=TileNearRule(square, pyramid, star).encode()[None],
+    suite, constants, goals, rules, types = (
+        import_module(f"xminigrid{part}") for part in ("", ".core.constants", ".core.goals", ".core.rules", ".types")
+    )
+    tiles, colours = constants.Tiles, constants.Colors
+    ball, square = jnp.array([tiles.BALL, colours.YELLOW]), jnp.array([tiles.SQUARE, colours.RED])
+    pyramid, star = jnp.array([tiles.PYRAMID, colours.BLUE]), jnp.array([tiles.STAR, colours.GREEN])
+    ruleset = types.RuleSet(
+        goal=goals.AgentHoldGoal(ball).encode(),
+        rules=rules.TileNearRule(square, pyramid, star).encode()[None],
         init_tiles=jnp.stack([ball, square, pyramid]).astype(jnp.uint8),
     )
-    env, params = xminigrid.make("XLand-MiniGrid-R4-13x13")
-    world = from_xminigrid(env, params.replace(ruleset=rules), name="XLand-MiniGrid-R4-13x13, with a rule")
+    env, params = suite.make("XLand-MiniGrid-R4-13x13")
+    world = from_xminigrid(env, params.replace(ruleset=ruleset), name="XLand-MiniGrid-R4-13x13, with a rule")
 
     def happens(state: Any) -> Any:
         now = state.inner.state
-        is_star = (now.grid[..., 0] == Tiles.STAR).any() | (now.agent.pocket[0] == Tiles.STAR)
+        is_star = (now.grid[..., 0] == tiles.STAR).any() | (now.agent.pocket[0] == tiles.STAR)
         return jnp.stack([state.reward > 0, is_star])
 
     return replace(world, events=("goal", "star"), happens=happens)
