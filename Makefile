@@ -42,11 +42,8 @@ slow: .venv/ready
 faults: .venv/ready
 	NDIGO_FAULTS=all $(BIN)/pytest tests/faults --timeout 3600
 
-# In two processes: Linux allows one 65,530 memory maps, and the programs of the suites' worlds take most of them.
-SUITES := tests/peers/test_suites.py
 peers: .venv-peers/ready
-	$(PEERS)/pytest tests/peers --ignore $(SUITES)
-	$(PEERS)/pytest $(SUITES)
+	$(PEERS)/pytest tests/peers
 
 docs: .venv/ready
 	$(BIN)/sphinx-build -q -W --keep-going docs docs/_build

@@ -7,6 +7,7 @@ import functools
 import gc
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,16 +66,17 @@ def traced_once() -> Iterator[Callable[[], None]]:
 
 
 # Every compiled program maps memory of its own; beyond the system's 65,530 maps the next one is a segmentation fault.
-# No module was seen to add more than 15,000, but for the peers' suites: some 45,000, in a process of their own.
+# One test of the peers' suites adds 5,000. To count them takes milliseconds, hence only after tests that take seconds.
 MOST_MAPS = 40_000
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def room_for_programs(traced_once: Callable[[], None]) -> Iterator[None]:
-    """Drops the programs of earlier modules where there are too many."""
+    """Drops the programs of earlier tests where there are too many."""
+    began = time.monotonic()
     yield
     maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+    if time.monotonic() > began + 1 and maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
         import jax
 
         traced_once()
