@@ -1,6 +1,6 @@
 """The recurrent Q-network and its loss: R2D2 without priorities, with Retrace (paper, "RL Agent").
 
-q(a) = v + adv(a) - mean adv,   each head with one hidden layer, on the state of the network's own core
+q(a) = v + adv(a) - mean adv        v and adv: one hidden layer each, on the state of the network's own core
 """
 
 from __future__ import annotations
@@ -69,12 +69,11 @@ def q_loss(
     gamma: float,
     lambda_: float,
 ) -> Float[Array, ""]:
-    """Half the squared distance of q(o_t, a_t) to its rescaled Retrace target.
+    """Half the squared distance of q(o_t, a_t) to h(G_t), averaged over the steps whose reward is known.
 
-    h^-1 is applied to the target network's values before any expectation, Retrace works on raw rewards,
-    and h on the finished target. Steps whose reward is unknown, and all returns that contain one, have
-    no error: unknown rewards stand at a window's start, so only those very steps drop out. Between two episodes of
-    a stream stands no step: no trace leads across, and no return contains what is there.
+    Networks speak in rescaled values h(.), so the target network's are unscaled first; Retrace then works on raw
+    rewards, and h is applied to the finished return. Unknown rewards only stand at a window's start, where no other
+    step's return contains them. Where a window spans several episodes, no trace leads from one to the next.
     """
     q_t = online.unroll(window)
     raw_t = unscale(lax.stop_gradient(target.unroll(window)))

@@ -27,12 +27,12 @@ from ndigo.types import Seen, Window
 
 class WorldModel(eqx.Module):
     core: Core
-    predictor: Predictor | None  # None for a reward that trains the belief by other means (ICM)
+    predictor: Predictor | None  # None where the reward trains the belief by other means (ICM)
     likelihood: Likelihood = eqx.field(static=True)
     num_ahead: int = eqx.field(static=True)  # K
 
     def look(self, window: Window, num_ahead: int | None = None) -> Seen:
-        """Beliefs after each frame of the window and, with a predictor, the table of losses, K or `num_ahead` wide."""
+        """The belief after each frame of the window and, with a predictor, the losses for K (or `num_ahead`) steps."""
         z_t = self.core.encoder(window.o_t)
         b_t = self.core.unroll(z_t, window.a_tm1, window.belief, window.is_first)
         loss_tk = None
@@ -57,7 +57,7 @@ class WorldModel(eqx.Module):
         return jnp.where(inside(loss_tk.shape[:-1], is_first)[..., None], loss_tk, 0.0)
 
     def expect(self, b_t: Float[Array, "*B D"], a_k: Int[Array, "K *B"]) -> Any:
-        """What the model expects to see in 1..K steps: of bits, the chance [K, *B, V, V, C] that each cell is 1."""
+        """What the model expects to see 1..K steps on: for bits, the chance [K, *B, V, V, C] that each cell is 1."""
         assert self.predictor is not None
         return self.predictor.predict(b_t, a_k, lambda logits, _: self.likelihood.chances(logits), None)
 
@@ -76,8 +76,8 @@ def init_world_model(
     num_hidden: int,
 ) -> WorldModel:
     key_core, key_predictor = jax.random.split(key)
-    sizes = {"D": belief_size, "A": num_actions, "K": num_ahead, "num_hidden": num_hidden}
-    sizes["num_outputs"] = likelihood.num_outputs
+    sizes = {"D": belief_size, "A": num_actions, "K": num_ahead}
+    sizes |= {"num_hidden": num_hidden, "num_outputs": likelihood.num_outputs}
     return WorldModel(
         core=Core(key_core, frame, num_actions, num_features, belief_size, num_filters),
         predictor=None if predictor is None else init_predictor(predictor, key_predictor, **sizes),
@@ -89,7 +89,11 @@ def init_world_model(
 def predict(
     model: WorldModel, window: Window, num_pairs: Float[Array, " K"] | None = None
 ) -> tuple[Float[Array, ""], Seen]:
-    """What the model learns from, 0 where it predicts nothing; no gradient goes through what it saw of the losses."""
+    """The prediction loss, 0 for a model without a predictor, and what the model saw of the window.
+
+    Gradients flow through the loss alone: the table that rewards read (`Seen.loss_tk`) is numbers. `num_pairs` is for
+    `pair_weights`.
+    """
     seen = model.look(window)
     if seen.loss_tk is None:
         return jnp.float32(0.0), seen
@@ -102,19 +106,20 @@ def prediction_loss(
     is_first: Bool[Array, "T+1 *B"] | None = None,
     num_pairs: Float[Array, " K"] | None = None,
 ) -> Float[Array, ""]:
-    """sum over k of the mean loss over the steps t that have a frame at t+k, and over the batch."""
+    """The mean of L_{t+k|t} over the batch and all t that have a frame at t+k, summed over k."""
     return (loss_tk.sum(axis=-1) * pair_weights(loss_tk.shape[:-1], is_first, num_pairs)).sum()
 
 
 def shifted(x_t: Any, K: int) -> Any:
-    """x[j, t] = x_t[t+j] for j = 0..K-1, holding the last one beyond the end."""
+    """x[j, t] = x_t[t+j] for j = 0..K-1, repeating the last one beyond the end."""
     padded = jnp.concatenate([x_t, jnp.broadcast_to(x_t[-1:], (K - 1, *x_t.shape[1:]))])
     return jnp.stack([padded[j : j + len(x_t)] for j in range(K)])
 
 
 def inside(shape: Sequence[int], is_first: Bool[Array, "T+1 *B"] | None = None) -> Any:
-    """Of shape [T, K, *B]: True where frame t+k, k = 1..K, belongs to a window of T steps and T+1 frames, and to the
-    episode of frame t. Where all frames are of one episode it is one constant for all streams, [T, K, 1 ..].
+    """Which pairs (t, t+k), k = 1..K, have both frames in the window and in one episode; [T, K, *B].
+
+    Without `is_first` a window is one episode, and the answer is a constant [T, K, 1 ...] for the whole batch.
     """
     T, K, *streams = shape
     is_inside = (np.arange(T)[:, None] + np.arange(1, K + 1) <= T).reshape(T, K, *(1,) * len(streams))
@@ -125,19 +130,20 @@ def inside(shape: Sequence[int], is_first: Bool[Array, "T+1 *B"] | None = None) 
 
 
 def count_pairs(shape: Sequence[int], is_first: Bool[Array, "T+1 *B"] | None = None) -> Any:
-    """[K]: how many pairs are k steps apart, in all streams together."""
+    """How many pairs of frames the whole batch has k steps apart, for each k; [K]."""
     is_inside = inside(shape, is_first)
-    num_streams = math.prod(shape) // is_inside.size  # that each number stands for
-    return num_streams * is_inside.sum(axis=(0, *range(2, is_inside.ndim)))
+    num_alike = math.prod(shape) // is_inside.size  # windows that one entry speaks for
+    return num_alike * is_inside.sum(axis=(0, *range(2, is_inside.ndim)))
 
 
 def pair_weights(
     shape: Sequence[int], is_first: Bool[Array, "T+1 *B"] | None = None, num_pairs: Float[Array, " K"] | None = None
 ) -> Any:
-    """What each pair counts in `prediction_loss`: for every k, one over the number of pairs of the whole batch.
+    """What each pair weighs in `prediction_loss`: one over the number of pairs with its k; 0 where there is no pair.
 
-    `num_pairs` is that number [K] where the windows are a part of the batch alone.
+    `num_pairs` replaces that number where these windows are only one device's part of the batch.
     """
     is_inside = inside(shape, is_first)
-    of_each_k = count_pairs(shape, is_first) if num_pairs is None else num_pairs
-    return is_inside / jnp.maximum(of_each_k, 1e-9).reshape(-1, *(1,) * (is_inside.ndim - 2))
+    if num_pairs is None:
+        num_pairs = count_pairs(shape, is_first)
+    return is_inside / jnp.maximum(num_pairs, 1e-9).reshape(-1, *(1,) * (is_inside.ndim - 2))

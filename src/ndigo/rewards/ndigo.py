@@ -1,11 +1,15 @@
 """NDIGO-H: pays for what a frame revealed about the future (paper, equation 1).
 
-    r_{t+H-1} = L_{t+H|t-1} - L_{t+H|t}        what frame t revealed about frame t+H, paid when that one has come
+    r_{t+H-1} = L_{t+H|t-1} - L_{t+H|t}        what frame t revealed about frame t+H, paid once frame t+H is there
 
-Both losses are of one frame, so noise cancels: a frame nobody can predict costs the same before and after seeing o_t.
-By the frame that has come, s = t+H-1, they are two entries of the table: r_s = L_{s+1|s-H} - L_{s+1|s+1-H}. The first
-H steps of an episode have no such pair and earn 0. The first H steps of a later window have one, but outside of the
-window: they are unknown, which is not 0.
+Both losses are about the same frame, so noise cancels: a frame that nobody can predict costs as much before o_t as
+after it. Written by the step s = t+H-1 that is paid, the two losses are
+
+    r_s = L_{s+1|s-H} - L_{s+1|s+1-H}
+
+which `reads` below says as ((H + 1, +1), (H, -1)): frame s+1, predicted H+1 and H steps ahead. The first H steps of an
+episode have no such pair and earn 0. The first H steps of a later window have one, but it began before the window:
+their reward is unknown, which is not 0.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ def make_ndigo(H: int) -> IntrinsicReward:
 
 
 def ndigo_reward(loss_tk: Float[Array, "T K ..."], H: int) -> Float[Array, "T ..."]:
-    """The same of a whole episode's table, as the paper writes it; 0 where no pair exists."""
+    """The reward of a whole episode, from its table of losses, as the paper writes it; 0 where no pair exists."""
     T = len(loss_tk)
     before = ahead(loss_tk, H + 1)[: max(T - H, 0)]  # L[t+H | t-1] for t = 1, 2, ...
     after = ahead(loss_tk, H)[1 : max(T - H, 0) + 1]  # L[t+H | t]

@@ -1,7 +1,7 @@
-"""Episodes: a world, the Q-network that acts in it, and the beliefs it would have had.
+"""Episodes: the Q-network acts in a world, and the windows of what it saw go into the replay.
 
-The belief never steers the agent, so it is unrolled after the episode, over all frames at once; only
-the policy runs step by step.
+The belief never steers the agent. So only the Q-network runs step by step, and the beliefs are computed after the
+episode, over all its frames at once.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def play(
     every: int = 1,
     longest_stretch: int = 1,
 ) -> Episode:
-    """Plays one episode epsilon-z-greedily; an epsilon of 1 acts at random, stretches of 1 are epsilon-greedy.
+    """Plays one episode epsilon-z-greedily (`agent/exploration.py`) with a Q-network, the `policy`.
 
-    The policy is a Q-network; its state is kept before every `every`-th frame, which divides the episode.
+    The network's state is kept before every `every`-th frame; `every` divides the episode's length.
     """
     S, A = world.num_steps, world.num_actions
     key_reset, keys, stretches = draw_episode(key, epsilon, S, A, longest_stretch)
@@ -74,7 +74,7 @@ def play(
 
 
 def beliefs(core: Core, episodes: Episode, frame: Frame) -> Float[Array, "E S+1 D"]:
-    """b_t after every frame of a batch of episodes [E, ...]."""
+    """The belief after every frame of E episodes."""
     z_t = core.encoder(time_first(frame.unpack(episodes.o_t)))
     b_t = core.unroll(z_t, episodes.a_tm1.T.astype(jnp.int32), jnp.zeros((len(episodes.a_t), core.size)))
     return jnp.swapaxes(b_t, 0, 1)
@@ -83,7 +83,7 @@ def beliefs(core: Core, episodes: Episode, frame: Frame) -> Float[Array, "E S+1 
 def cut_windows(
     episode: Episode, b_t: Float[Array, "S+1 D"], T: int, r_tc: Float[Array, "S C"] | None = None
 ) -> Window:
-    """An episode as its replay rows, [W, T, ...], frames packed, each with the states before its first frame."""
+    """An episode cut into the replay's W windows, [W, T, ...]; frames stay packed."""
     starts = window_starts(len(episode.a_t), T)
     every = len(episode.a_t) // len(episode.agent_state)
 
@@ -104,7 +104,7 @@ def cut_windows(
 
 
 def make_episodes(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Collector:
-    """One exploring episode for each of a round's actors, or the greedy ones of an evaluation."""
+    """The collector of a world whose episodes all have one length: an episode per actor and round."""
     starts = window_starts(world.num_steps, config.window)
     every = math.gcd(world.num_steps, *starts)  # the Q-network's state is kept where a window can start
     pay_episode = None if reward.on_episode is None else reward.on_episode(world)
@@ -118,8 +118,8 @@ def make_episodes(config: Config, world: World, reward: IntrinsicReward, by: Twi
     def explore(key: Array, params: Params, _: None) -> tuple[Window, None]:
         params, keys = lower(params, config.precision), jax.random.split(key, config.actors)
         episodes, b_t = run(params, parts.own(keys), parts.own(epsilons))
-        r_tc = None  # but for a reward that takes whole episodes
-        if pay_episode is not None:
+        r_tc = None
+        if pay_episode is not None:  # a reward that needs the whole episode is computed here and stored
             frames = world.frame.unpack(episodes.o_t)
             r_tc = jax.vmap(partial(pay_episode, params.model))(episodes.a_t.astype(jnp.int32), frames)
         cut = jax.vmap(lambda episode, b_t, r_tc: cut_windows(episode, b_t, config.window, r_tc))
@@ -139,7 +139,7 @@ def make_episodes(config: Config, world: World, reward: IntrinsicReward, by: Twi
 
 
 def make_collector(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Collector:
-    """Whole episodes where all have one length, else streams that go on from round to round."""
+    """Whole episodes where all have one length; else streams, in which actors go on from round to round."""
     if world.host is not None:
         return make_hosted(config, world, reward)
     make = make_episodes if world.ends is None else make_streams

@@ -1,4 +1,7 @@
-"""The half of an update that needs no agent: the world model learns from a window, and the reward pays for it."""
+"""The half of an update that needs no agent: the world model predicts a window, and the reward pays for it.
+
+The learner and `ndigo.curiosity` share it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from ndigo.types import Paid, Seen, Twins, Window
 
 
 def init_model(key: Array, config: Config, reward: IntrinsicReward, frame: Frame, num_actions: int) -> WorldModel:
-    """The world model that a reward needs."""
+    """A world model for this reward: with a predictor unless the reward trains the belief, and K large enough."""
     return init_world_model(
         key,
         frame=frame,
@@ -45,16 +48,17 @@ def predict_and_pay(
     window: Window,
     parts: Parts = ALONE,
 ) -> tuple[Float[Array, ""], Seen, Paid]:
-    """The model's loss, what it made of the window, and its pay by the reward, whose networks are `own`.
+    """The model's loss, what it saw of the window, and what the reward pays for it.
 
-    Where the window is one part's share of a batch, the mean of all parts' losses is that of the batch.
+    `own` are the reward's own networks and `memory` what it keeps between updates. For one part of a batch that is
+    split between devices, the losses are scaled so that the mean over all parts is the whole batch's loss.
     """
-    exact = own, memory, lax.stop_gradient(model)
+    full_precision = own, memory, lax.stop_gradient(model)
     model, own, memory = lower((model, own, memory), config.precision)
     num_pairs, share = of_whole_batch(model, window, parts)
     loss, seen = by.predict(model, window, num_pairs)
     if reward.needs_float32 and config.precision != "float32":
-        paid = reward.pay_steps(*exact, exact[-1].look(window, reward.num_ahead))
+        paid = reward.pay_steps(*full_precision, full_precision[-1].look(window, reward.num_ahead))
     else:
         paid = reward.pay_steps(own, memory, model, seen)
     return loss, seen, paid if share is None else replace(paid, loss=share * paid.loss)
@@ -63,9 +67,9 @@ def predict_and_pay(
 def of_whole_batch(
     model: WorldModel, window: Window, parts: Parts
 ) -> tuple[Float[Array, " K"] | None, Float[Array, ""] | None]:
-    """How many pairs a part has on average, and how many of its own steps for each step of that average.
+    """The mean number of pairs per part [K], and this part's number of steps as a share of the mean over parts.
 
-    None where all parts have as many: alone, or where no episode ends within a window.
+    Both are None where all parts have equally many: on one device, or where no episode ends within a window.
     """
     if parts.num == 1 or window.is_first is None:
         return None, None
@@ -76,7 +80,7 @@ def of_whole_batch(
 
 
 def paid_numbers(seen: Seen, paid: Paid, num_channels: int) -> dict[str, Array]:
-    """What was predicted one step ahead and what was paid, on average over the steps whose pay is known."""
+    """The mean loss one step ahead, by channel, and the mean pay of the steps whose pay is known."""
     over = tuple(range(paid.r_t.ndim))
     weight = paid.is_known / jnp.maximum(paid.is_known.sum(), 1)
     no_split = jnp.zeros(num_channels)

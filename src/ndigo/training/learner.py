@@ -2,9 +2,9 @@
 
     loss = L_repr + L_reward + L_Q + L_discovery
 
-No term reaches another's parameters: the reward enters L_Q as a number, the belief enters the probe
-behind a stop-gradient, and the Q-network has a core of its own. So one gradient serves all four, and
-Adam's rate is the only thing that differs between them.
+No term's gradient reaches another's parameters: the reward enters L_Q as a number, the belief enters the probe behind a
+stop-gradient, and the Q-network has a core of its own. So one gradient of the sum serves all four networks, which
+differ in Adam's rate alone.
 """
 
 from __future__ import annotations
@@ -39,52 +39,53 @@ from ndigo.worlds import World
 
 class LearnerState(eqx.Module):
     params: Params
-    target: QNetwork
+    target: QNetwork  # the target network: the Q-network of the last multiple of `target_period` updates
     memory: Any  # what the reward keeps between updates, such as a copy of the model
     optimiser: Any  # Adam's moments, and how far each rate has fallen
     step: Int[Array, ""]
-    policy: QNetwork | None = None  # a mean of the agent's weights over the last updates; None: the newest are it
+    policy: QNetwork | None = None  # the averaged Q-network (`averaged`); None where `policy_mean` is 1
 
     @property
     def learned(self) -> Params:
-        """What is evaluated and kept: the newest networks, and of the agent's weights their mean."""
+        """The networks to evaluate and to export: the newest, but the averaged Q-network where there is one."""
         return self.params if self.policy is None else dataclasses.replace(self.params, agent=self.policy)
 
 
 class Numbers(eqx.Module):
-    """What one update tells: means over its batch, in the order they are computed."""
+    """The metrics of one update: means over its batch, in the order they are computed."""
 
     model_loss: Float[Array, ""]
     model_loss_c: Float[Array, " C"]  # one step ahead, by channel
     reward: Float[Array, ""]
-    reward_c: Float[Array, " C"]  # by channel: a model behind its policy shows as a wall share
+    reward_c: Float[Array, " C"]  # by channel
     reward_loss: Float[Array, ""]
     agent_loss: Float[Array, ""]
     discovery_loss: Float[Array, " N"]
-    model_gradient: Float[Array, ""]  # norms
+    model_gradient: Float[Array, ""]  # the norm of the network's gradient; the next three likewise
     reward_gradient: Float[Array, ""]
     agent_gradient: Float[Array, ""]
     probe_gradient: Float[Array, ""]
-    task_reward: Float[Array, ""] | None = None  # a step's, before it is weighed; None where the world has no task
+    task_reward: Float[Array, ""] | None = None  # per step, before `task_weight`; None where the world has no task
 
 
 @dataclass(frozen=True)
 class Learner:
-    """init(key) -> state; update(key, state, window) -> state, numbers."""
+    """The functions of one seed's learner."""
 
-    init: Callable[[Array], LearnerState]
+    init: Callable[[Array], LearnerState]  # key -> state
+    # params, target, the reward's memory, window, the probe's first frame -> loss, (numbers, what was paid)
     loss: Callable[..., tuple[Float[Array, ""], tuple[dict[str, Array], Paid]]]
-    update: Callable[[Array, LearnerState, Window], tuple[LearnerState, Numbers]]
+    update: Callable[[Array, LearnerState, Window], tuple[LearnerState, Numbers]]  # key, state, window -> both
 
 
 def make_optimiser(config: Config) -> Any:
-    """Adam, and for each network a rate that falls in a line over the run.
+    """Adam, with a rate for each network that falls linearly over the run.
 
-    Adam works on one vector, in which the networks follow each other: sixty small kernels become one.
+    Adam's moments are one flat vector for all networks: that is one kernel in place of sixty small ones.
     """
 
-    def falling(rate: float, last: float) -> optax.GradientTransformation:
-        return optax.scale_by_learning_rate(optax.linear_schedule(rate, rate * last, config.learner_steps))
+    def falling(rate: float, last_share: float) -> optax.GradientTransformation:
+        return optax.scale_by_learning_rate(optax.linear_schedule(rate, rate * last_share, config.learner_steps))
 
     last_model_rate = config.last_rate if config.last_model_rate is None else config.last_model_rate
     rates: dict[Any, Any] = {
@@ -119,8 +120,8 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward, parts: P
         agent, probe, target = lower((params.agent, params.probe, target), config.precision)
         agent_loss = jnp.float32(0.0)
         if not reward.acts_at_random:
-            # Behind the barrier they are other frames: XLA would join the products of both networks' first layers
-            # with them, and on the way back copy both gradients into one array for it.
+            # The barrier keeps XLA from joining both networks' first layers into one product, since they read the same
+            # frames: going back it would have to copy both gradients into one array.
             frames = eqx.tree_at(lambda w: w.o_t, window, lax.optimization_barrier(window.o_t))
             r_t, is_known = earned(config, paid, window)
             agent_loss = q_loss(agent, target, frames, r_t, is_known, gamma=config.gamma, lambda_=config.lambda_)
@@ -142,7 +143,7 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward, parts: P
         offset = jax.random.randint(key, (), 0, num_offsets(config.probe_stride, len(window.a_tm1)))
         grads, (numbers, paid) = jax.grad(loss, has_aux=True)(state.params, state.target, state.memory, window, offset)
         if parts.num > 1:
-            grads, numbers = parts.mean((grads, numbers), counted(config, paid, window, numbers))
+            grads, numbers = parts.mean((grads, numbers), weights_of_means(config, paid, window, numbers))
         steps, optimiser_state = optimiser.update(grads, state.optimiser)
         params, step = jax.tree.map(jnp.add, state.params, steps), state.step + 1
         is_due = step % config.target_period == 0
@@ -159,12 +160,12 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward, parts: P
 
 
 def averaged(config: Config, policy: QNetwork, newest: QNetwork, step: Int[Array, ""]) -> QNetwork:
-    """The mean of the agent's weights so far, and from `policy_mean` = n updates on one that forgets:
+    """A running mean of the Q-network's weights: over all updates up to n = `policy_mean`, then with a memory of n.
 
         w <- w + (newest - w) max(1 / step, 1 / n)
 
-    # Paper: evaluates the newest weights. Ours: this mean, because a greedy policy jumps at many updates, and what it
-    # has found comes and goes with them (studies/policy-mean). Training does not read it.
+    # Paper: evaluates the newest weights. Ours: this mean, because a greedy policy can change with every update and
+    # lose again what it has found (studies/policy-mean). Training does not use it.
     """
     rate = jnp.maximum(1 / step, 1 / config.policy_mean).astype(jnp.float32)
     return jax.tree.map(lambda mean, new: mean + (new - mean) * rate, policy, newest)
@@ -182,7 +183,7 @@ def init_params(key: Array, config: Config, world: World, reward: IntrinsicRewar
         state_size=config.belief_size,
         num_hidden=config.head_hidden,
     )
-    probe = None  # but where there is a truth to learn to read off the belief
+    probe = None
     if world.truth is not None and world.map_shape is not None and world.objects:
         probe = Probe(
             keys[2],
@@ -194,10 +195,11 @@ def init_params(key: Array, config: Config, world: World, reward: IntrinsicRewar
     return Params(model=model, reward=reward.init(keys[3], model), agent=agent, probe=probe)
 
 
-def counted(config: Config, paid: Paid, window: Window, numbers: dict[str, Array]) -> Any:
-    """How much each network's gradient, and each number, is a mean over: steps, those whose pay is known, or windows.
+def weights_of_means(config: Config, paid: Paid, window: Window, numbers: dict[str, Array]) -> Any:
+    """For a batch split between devices: how many steps this part's gradients and numbers are means over.
 
-    The model's loss and the reward's own are shares of the whole batch's: every part counts alike.
+    The losses of the model and of the reward weigh 1, as they are shares of the whole batch's (`predict_and_pay`); so
+    does the probe's, which sees as many frames of every part.
     """
     num_paid, num_earned = paid.is_known.sum(), earned(config, paid, window)[1].sum()
     of_numbers = dict.fromkeys(numbers, 1) | {"reward": num_paid, "reward_c": num_paid, "agent_loss": num_earned}
@@ -206,22 +208,23 @@ def counted(config: Config, paid: Paid, window: Window, numbers: dict[str, Array
 
 
 def norms(grads: Params) -> dict[str, Array]:
-    """The length of each network's gradient, taken on the vector that Adam makes of them all."""
+    """The norm of each network's gradient, taken on the flat vector that Adam makes of them anyway."""
     names = [field.name for field in dataclasses.fields(Params)]
     ends = np.cumsum([sum(x.size for x in jax.tree.leaves(getattr(grads, name))) for name in names])
     parts = zip(names, jnp.split(ravel_pytree(grads)[0], ends[:-1]), strict=True)
     return {f"{name}_gradient": jnp.sqrt(jnp.square(part).sum()) for name, part in parts}
 
 
-def strided(stride: int, offset: Int[Array, ""], x_t: Array) -> Array:
-    """Frames offset, offset + stride, ... of a window; the same number of them for every offset."""
-    return x_t[offset + stride * jnp.arange(num_picked(stride, len(x_t)))]
+def num_picked(stride: int, num_frames: int) -> int:
+    """How many frames of a window the probe learns from."""
+    return max(num_frames // stride, 1)
 
 
 def num_offsets(stride: int, num_frames: int) -> int:
-    """How many first frames `strided` may start from: all frames of a window get their turn."""
+    """How many frames of a window can be the first of those: enough that each frame has its turn."""
     return num_frames - stride * (num_picked(stride, num_frames) - 1)
 
 
-def num_picked(stride: int, num_frames: int) -> int:
-    return max(num_frames // stride, 1)
+def strided(stride: int, offset: Int[Array, ""], x_t: Array) -> Array:
+    """The frames offset, offset + stride, ...: equally many for every offset."""
+    return x_t[offset + stride * jnp.arange(num_picked(stride, len(x_t)))]

@@ -1,4 +1,4 @@
-"""A round: all actors play, then the learner updates so many times; and as many rounds as the host asks for."""
+"""A round: every actor plays, then the learner makes `updates_per_round` updates."""
 
 from __future__ import annotations
 
@@ -21,29 +21,32 @@ from ndigo.training.streams.collector import Collector
 
 
 class TrainState(eqx.Module):
-    """All that a run needs to go on, bit for bit."""
+    """All that a run needs to go on bit for bit; this is what a checkpoint holds."""
 
     learner: LearnerState
-    rows: Ring  # the replay; the name is part of the checkpoint's format
+    rows: Ring  # the replay; checkpoints have it under this name
     key: Array
-    crowd: Any = None  # the actors where they were, in a world whose episodes end by themselves
+    crowd: Any = None  # the actors in mid-episode, in a world whose episodes end by themselves
 
 
 class RunRounds(Protocol):
-    """`listen` is called while the device works."""
+    """Rounds, and the host waits for the last; meanwhile it calls `listen` now and then."""
 
     def __call__(
         self, state: TrainState, num_rounds: int, listen: Callable[[], None] = ..., /
     ) -> tuple[TrainState, Numbers]: ...
 
 
-Made = Callable[[Any], tuple[Learner, Collector]]
+FunctionsOf = Callable[[Any], tuple[Learner, Collector]]  # a lane's values of `config.VARIED` -> its functions
 
 
 def make_learn(
-    config: Config, replay: Replay, made: Made, parts: Parts = ALONE
+    config: Config, replay: Replay, functions_of: FunctionsOf, parts: Parts = ALONE
 ) -> Callable[..., tuple[LearnerState, Numbers]]:
-    """A round's updates, for all seeds at once: `vmap` of a loop would trace what is in it once more."""
+    """A round's updates, for all seeds at once: a loop over `vmap`ped updates is traced once, `vmap` of a loop twice.
+
+    learn(state [S, ...], rows, key_learn [S], values [S]) -> state, numbers [S, updates, ...]
+    """
 
     def pick(key: Array, rows: Ring) -> Any:
         return replay.pick(parts.draw_with(key), rows, config.batch // parts.num)
@@ -51,24 +54,25 @@ def make_learn(
     def update(
         rows: Ring, values: Any, state: LearnerState, picked: Any, keys: Array
     ) -> tuple[LearnerState, Any, Numbers]:
-        """One update from what was picked, and the next batch picked."""
+        """One update on the batch picked before, and the batch of the next update."""
         key_update, key_next = keys
-        state, numbers = made(values)[0].update(key_update, state, replay.open(picked))
+        learner, _ = functions_of(values)
+        state, numbers = learner.update(key_update, state, replay.open(picked))
         return state, pick(key_next, rows), numbers
 
     def draw_keys(key_learn: Array) -> Array:
-        """To sample with and to update with, for each of a round's updates: [2, updates]."""
+        """For each of a round's updates, a key to pick its batch and one to update with: [2, updates]."""
         return jax.vmap(jax.random.split, out_axes=1)(jax.random.split(key_learn, config.updates_per_round))
 
     def learn(state: LearnerState, rows: Ring, key_learn: Array, values: Any) -> tuple[LearnerState, Numbers]:
-        # Batches are picked one update ahead: a GPU does so while it learns, and does not wait for it.
+        # Each batch is picked during the update before it, so that a GPU does not wait for the gather.
         def body(carry: tuple[LearnerState, Any], keys: Array) -> tuple[Any, Numbers]:
             state, picked, numbers = jax.vmap(update)(rows, values, *carry, keys)
             return (state, picked), numbers
 
         key_sample, key_update = jax.vmap(draw_keys, out_axes=2)(key_learn)
         first = jax.vmap(pick)(key_sample[0], rows)
-        following = jnp.concatenate([key_sample[1:], key_sample[:1]])  # what is picked last is not used
+        following = jnp.concatenate([key_sample[1:], key_sample[:1]])  # the last update's pick is not used
         (state, _), numbers = lax.scan(body, (state, first), jnp.stack([key_update, following], axis=2))
         return state, jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), numbers)
 
@@ -76,13 +80,13 @@ def make_learn(
 
 
 def in_rounds(collect_round: Callable[..., Any], learn: Callable[..., Any], values: Any) -> RunRounds:
-    """Acting and learning in turns, so many times; the host waits for the last."""
+    """Collecting and learning in turns."""
 
     def run_rounds(
         state: TrainState, num_rounds: int, listen: Callable[[], None] = nothing
     ) -> tuple[TrainState, Numbers]:
         learner_state, rows, key, crowd, rounds = state.learner, state.rows, state.key, state.crowd, []
-        for _ in range(num_rounds):  # the host is far ahead of the device
+        for _ in range(num_rounds):  # only dispatches: the device catches up in `wait_for`
             key, key_learn, rows, crowd = collect_round(key, learner_state.params, rows, crowd, values)
             learner_state, numbers = learn(learner_state, rows, key_learn, values)
             rounds.append(numbers)

@@ -1,8 +1,11 @@
-"""Collect, store, learn, evaluate: the whole loop as four compiled functions.
+"""Collect, store, learn, evaluate: the whole training loop as four compiled functions.
 
-Everything else is written for one seed (and episodes for one world); `vmap` over seeds and the mesh stand here, in
-`rounds.py` and, for worlds of the host, in `streams/host*.py`.
-Acting and learning are compiled apart because a GPU's compiler serves each best with settings of its own.
+Everything else is written for one seed, and an episode for one world. `vmap` over seeds and the mesh of devices are
+added here, in `rounds.py`, and, for worlds that the host steps, in `streams/host*.py`. Acting and learning are two
+programs, because a GPU's compiler does best with different options for each.
+
+A *lane* is one seed of one setting: usually the seeds of a run, but runs that differ only in numbers such as a rate or
+gamma can train side by side in the same programs. Lane n trains seed n % seeds of setting n // seeds.
 """
 
 from __future__ import annotations
@@ -35,19 +38,19 @@ from ndigo.worlds import World
 
 @dataclass(frozen=True)
 class Trainer:
-    """The run's functions, each over all seeds (leading axis S); and parts of them for one seed."""
+    """A run's functions over all lanes (leading axis S), and the functions of one seed that they are made of."""
 
     init: Callable[[Array], TrainState]  # key -> state [S, ...]
     run_rounds: RunRounds  # state, number of rounds -> state, numbers [S, updates, ...] on the host
     measure: Callable[[Params, Array], Measured]  # params [S, ...], key -> greedy episodes [S, episodes, ...]
-    collect_round: Callable[..., Any]  # the two programs of a round
-    learn: Callable[..., Any]
-    placed: Placed  # where the state's arrays lie
+    collect_round: Callable[..., Any]  # the first program of a round,
+    learn: Callable[..., Any]  # and the second
+    placed: Placed  # how the state's arrays lie on the devices
     learner: Learner
     collector: Collector
     replay: Replay
-    steps_per_round: int  # of all actors of one seed; where episodes end by themselves, with their resets
-    close: Callable[[], None] = nothing  # ends what the host started for it
+    steps_per_round: int  # by all actors of one seed; where episodes end by themselves, resets included
+    close: Callable[[], None] = nothing  # stops the environments' processes, where the host steps the world
 
 
 def make_trainer(
@@ -57,41 +60,41 @@ def make_trainer(
     mesh: Mesh | None = None,
     beside: tuple[Config, ...] = (),
 ) -> Trainer:
-    """A run's functions; over the devices of a mesh, and of several settings side by side (`beside`) that differ in
-    nothing but `config.VARIED`. Lane n trains seed n % seeds of setting n // seeds.
-    """
+    """A run's functions, over the devices of a mesh; with several settings `beside`, those of all runs side by side."""
     by, parts = twins(config), parts_of(mesh)
-    values = varied_values(beside)
+    learner, collector = make_learner(config, world, reward, parts), make_collector(config, world, reward, by, parts)
 
-    learner, actors = make_learner(config, world, reward, parts), make_collector(config, world, reward, by, parts)
-
-    def made(values: Any) -> tuple[Learner, Collector]:
-        """One lane's functions, in which numbers that vary between lanes are the device's."""
+    def functions_of(values: Any) -> tuple[Learner, Collector]:
+        """One lane's functions; `values` are the numbers in which it differs from others, as JAX arrays."""
         if not values:
-            return learner, actors
+            return learner, collector
         own = with_values(config, values)
         return make_learner(own, world, reward, parts), make_collector(own, world, reward, by, parts)
 
-    block = actors.windows_per_round
+    block = collector.windows_per_round
     num_rounds = max(config.replay_steps // config.window // (block * parts.num), 1)
     replay = make_replay(capacity=num_rounds * block, frame=world.frame)
-    placed = Placed(mesh, block)
 
     def init(key: Array, values: Any) -> TrainState:
-        learner, actors = made(values)
+        learner, collector = functions_of(values)
         key_learner, key_run = jax.random.split(key)
         state = learner.init(key_learner)
         # Not 0 to 2: those are the keys of a round's `split`.
-        crowd = actors.start(jax.random.fold_in(key_run, 3), state.params)
-        example, _ = jax.eval_shape(actors.explore, key_run, state.params, crowd)
+        crowd = collector.start(jax.random.fold_in(key_run, 3), state.params)
+        example, _ = jax.eval_shape(collector.explore, key_run, state.params, crowd)
         rows = replay.init(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), example))
         return TrainState(learner=state, rows=rows, key=key_run, crowd=crowd)
 
     def collect_round(key: Array, params: Params, rows: Ring, crowd: Any, values: Any) -> tuple[Any, ...]:
-        """One round's episodes into the replay; (next key, key to learn with, rows, actors)."""
+        """Plays a round into the replay: (the next round's key, the key to learn with, replay, actors)."""
         key, key_collect, key_learn = jax.random.split(key, 3)
-        windows, crowd = made(values)[1].explore(key_collect, params, crowd)
+        _, collector = functions_of(values)
+        windows, crowd = collector.explore(key_collect, params, crowd)
         return key, key_learn, replay.add(rows, windows), crowd
+
+    # From here on, all lanes: `placed` says how arguments and results lie on the mesh, `compiled` makes the programs.
+    placed = Placed(mesh, block)
+    values = {name: placed.put(name, value) for name, value in varied_values(beside).items()}
 
     def per_lane(key: Array) -> Array:
         # fold_in, not split: seed i's stream does not depend on how many seeds run.
@@ -102,13 +105,13 @@ def make_trainer(
         return by.compiled(function, name, None if mesh or beside else (config, world), donate)
 
     state = TrainState(learner=BY_SEED, rows=placed.rows, key=BY_SEED, crowd=BY_ACTOR)  # type: ignore[arg-type]
-    all_init = placed(jax.vmap(init), (BY_SEED, BY_SEED), state)
     after_round = BY_SEED, BY_SEED, placed.rows, BY_ACTOR
+    learn = make_learn(config, replay, functions_of, parts)
+    all_init = placed(jax.vmap(init), (BY_SEED, BY_SEED), state)
     all_collect = placed(jax.vmap(collect_round), (*after_round, BY_SEED), after_round)
-    all_learn = placed(make_learn(config, replay, made, parts), (BY_SEED, placed.rows, BY_SEED, BY_SEED), BY_SEED)
-    all_measure = placed(jax.vmap(actors.measure), (BY_SEED, BY_SEED), BY_SEED)
+    all_learn = placed(learn, (BY_SEED, placed.rows, BY_SEED, BY_SEED), BY_SEED)
+    all_measure = placed(jax.vmap(collector.measure), (BY_SEED, BY_SEED), BY_SEED)
     compiled_round, compiled_learn = compiled("act", all_collect, donate=2), compiled("learn", all_learn, donate=0)
-    values = {name: placed.put(name, value) for name, value in values.items()}
     trainer = Trainer(
         init=compiled("init", lambda key: all_init(per_lane(key), values)),
         run_rounds=in_rounds(compiled_round, compiled_learn, values),
@@ -117,8 +120,8 @@ def make_trainer(
         learn=compiled_learn,
         placed=placed,
         learner=learner,
-        collector=actors,
+        collector=collector,
         replay=replay,
-        steps_per_round=config.actors * actors.steps,
+        steps_per_round=config.actors * collector.steps,
     )
     return trainer if world.host is None else hosted(trainer, config, world, reward, by)

@@ -1,10 +1,10 @@
 """The `World` record: everything the rest of the library knows about a world.
 
-A world is written for one copy of itself, as pure functions that are safe under `jit`, `vmap` and `scan`. Our own pay
-no reward and never terminate: an episode of `num_steps` actions has the frames o_0 ... o_{num_steps} and is truncated.
+A world is a few pure functions for a single copy of it, safe under `jit`, `vmap` and `scan`. Our own worlds pay no
+reward and never terminate: an episode is cut after `num_steps` actions, and has the frames o_0 ... o_{num_steps}.
 
-A world whose episodes end by themselves says so (`ends`). Its `step` need not know what comes after an end: the frame
-that ends an episode is observed, and then the world is `reset`.
+A world whose episodes end by themselves has the function `ends`. What its `step` makes of an ended state is not used:
+after an episode's last frame the next state comes from `reset`.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ ACTIONS = ("stay", "up", "down", "right", "left")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class World:
-    """One world: functions of a key, a state and an action, and the frame they speak in."""
+    """Everything about one world; the first seven fields are required."""
 
     name: str
-    frame: Frame
-    actions: tuple[str, ...]  # their names; action 0 is the one "taken" before o_0
-    num_steps: int  # actions in an episode; with `ends`, so many of one are measured and shown at most
+    frame: Frame  # what an observation is: how it is read, stored and predicted
+    actions: tuple[str, ...]  # their names; action 0 stands for a_{-1}, before o_0
+    num_steps: int  # actions in an episode; with `ends`, the most that evaluations and recordings play of one
     reset: Callable[[Any], Any]  # key -> state
     step: Callable[[Any, Any, Any], Any]  # key, state, a_t -> state
-    observe: Callable[[Any], Any]  # state -> o_t, as the frame has it
-    truth: Callable[[Any], Truth] | None = None  # state -> Truth; None where nobody knows it
+    observe: Callable[[Any], Any]  # state -> o_t, of the shape and type that `frame` declares
+    truth: Callable[[Any], Truth] | None = None  # state -> where everything is; None where that is not known
     objects: tuple[str, ...] = ()  # names, in the order of Truth.objects
-    map_shape: tuple[int, int] | None = None  # rows and columns that Truth's cells lie in
+    map_shape: tuple[int, int] | None = None  # rows and columns of the map that Truth's positions lie on
     grid: Grid | None = None  # the map behind it, for drawing and for other simulators
-    ends: Callable[[Any], tuple[Any, Any]] | None = None  # state -> is it its episode's last, and by termination
-    task_reward: Callable[[Any], Any] | None = None  # state -> what the step into it earned of the world's own task
-    place: Callable[[Any], Any] | None = None  # state -> numbers that tell where it is, to count places by
-    events: tuple[str, ...] = ()  # names of what is counted, such as achievements
-    happens: Callable[[Any], Any] | None = None  # state -> which events hold in it, bool [events]
-    draw: Callable[[Any], Any] | None = None  # state -> the world's own picture of it, uint8 [H, W, 3]; on the host
-    host: Host | None = None  # environments to step in place of the functions above, which then only refuse
+    ends: Callable[[Any], tuple[Any, Any]] | None = None  # state -> (is_last, is_terminal): over; over by termination
+    task_reward: Callable[[Any], Any] | None = None  # state -> the task's reward for the step that led to it
+    place: Callable[[Any], Any] | None = None  # state -> numbers that say where it is, to count distinct places
+    events: tuple[str, ...] = ()  # names of events to count, such as achievements
+    happens: Callable[[Any], Any] | None = None  # state -> which of the events happen in it, bool [events]
+    draw: Callable[[Any], Any] | None = None  # state -> the world's own picture, uint8 [H, W, 3]; not under `jit`
+    host: Host | None = None  # environments in processes of the host; the functions above then only raise an error
 
     @cached_property
     def shape(self) -> Any:
-        """Of an observation: [V, V, C] of bits; of a join, a dictionary of shapes."""
+        """An observation's shape: (V, V, C) for bits, a dictionary of shapes for a join."""
         return shape_of(self.frame)
 
     @property
