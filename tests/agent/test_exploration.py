@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ndigo.agent import actor_epsilons, draw_stretches
-from ndigo.agent.exploration import draw_lengths
+from ndigo.agent import actor_epsilons
+from ndigo.agent.exploration import draw_lengths, draw_stretches
 
 S, A, LONGEST = 400, 5, 100
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from reference.retrace import h, h_inverse, retrace
 
-from ndigo.agent import rescale, retrace_targets, unscale
+from ndigo.agent.retrace import rescale, retrace_targets, unscale
 
 GAMMA, LAMBDA = 0.8, 0.97
 

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference.brownian import ParkedWatcher
+from walked_path import follow
 
-from ndigo.agent import follow, random_walker
+from ndigo.agent import random_walker
 from ndigo.oracle import expected_ndigo, ideal_table, knowledge, make_filter
 from ndigo.rewards import make_ndigo_sum, ndigo_reward, sum_of_losses
 from ndigo.types import Policy, Window, ahead

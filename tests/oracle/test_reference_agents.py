@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from walked_path import follow
 
-from ndigo.agent import follow
 from ndigo.errors import NdigoError
 from ndigo.oracle import greedy, make_filter, planner, search_path, seek_path
 from ndigo.oracle.reference_agents import information

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from random_windows import random_window
+from walked_path import follow
 
-from ndigo.agent import follow, random_walker
+from ndigo.agent import random_walker
 from ndigo.oracle import make_filter
 from ndigo.oracle.quantities import ideal_table
 from ndigo.paper.experiments import EXPERIMENTS

@@ -1,4 +1,4 @@
-"""Policies that need no learning, and the one that was learned."""
+"""Policies: the random walker, and the learned Q-network acting greedily."""
 
 from __future__ import annotations
 
@@ -6,39 +6,29 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array
 
 from ndigo.agent.exploration import draw_stretches
 from ndigo.types import Policy
 
 
 def random_walker(world: Any) -> Policy:
-    """Uniform actions, without end: the paper's Random."""
+    """Uniform actions at every step: the paper's Random."""
 
     def start(key: Array) -> tuple[Array, Array, Array]:
         return jnp.int32(0), key, draw_stretches(key, jnp.float32(1), world.num_steps, world.num_actions).a_t
 
     def act(o_t: Array, a_tm1: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
         t, key, a_t = state
-        # An episode's actions are drawn at once; one that goes on for longer draws the rest step by step.
+        # The actions of `num_steps` steps are drawn at once; an episode that goes on draws the rest one by one.
         beyond = jax.random.randint(jax.random.fold_in(key, t), (), 0, world.num_actions, a_t.dtype)
         return jnp.where(t < len(a_t), a_t[jnp.minimum(t, len(a_t) - 1)], beyond), (t + 1, key, a_t)
 
     return Policy("random", start, act)
 
 
-def follow(a_t: Int[Array, " T"], name: str = "path") -> Policy:
-    """Takes the given actions, then stays."""
-    path = jnp.append(jnp.asarray(a_t, jnp.int32), 0)
-
-    def act(o_t: Array, a_tm1: Array, t: Array) -> tuple[Array, Array]:
-        return path[jnp.minimum(t, len(path) - 1)], t + 1
-
-    return Policy(name, lambda key: jnp.int32(0), act)
-
-
 def greedy_policy(network: Any) -> Policy:
-    """The best action of a Q-network (or of its twin for loops), at every frame."""
+    """The action with the largest value of a Q-network (or of its form for loops, `Twins.joined`)."""
 
     def act(o_t: Array, a_tm1: Array, h_tm1: Array) -> tuple[Array, Array]:
         h_t, q_t = network.step(o_t, a_tm1, h_tm1)

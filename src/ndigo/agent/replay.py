@@ -1,8 +1,8 @@
 """Replay of whole windows: a ring of rows, each a window of T steps.
 
-An episode of S steps is cut at 0, T, 2T, ... (replay period = trace length, paper); a last window that would hang over
-the end starts at S - T instead. Streams of episodes that end by themselves are cut across their ends. Frames are stored
-as their kind packs them.
+An episode of S steps is cut at 0, T, 2T, ... (the paper's replay period is its trace length); a last window that would
+reach beyond the end starts at S - T instead. Where episodes end by themselves, windows are cut from an actor's endless
+stream and can span several. Frames are stored as bytes, packed by the world's frame.
 """
 
 from __future__ import annotations
@@ -35,26 +35,20 @@ def time_first(frames: Any) -> Any:
 
 
 class Ring(eqx.Module):
-    """The newest windows, each in a row of the arrays; `num_added` counts every window ever added."""
+    """The newest windows."""
 
-    windows: Any  # a Window whose o_t is packed
-    num_added: Int[Array, ""]
+    windows: Any  # a Window whose leaves lead with the row, and whose o_t is packed
+    num_added: Int[Array, ""]  # windows ever added
 
 
 @dataclass(frozen=True)
 class Replay:
-    """init(example) -> ring; add(ring, windows [R, T, ...]) -> ring.
+    """A replay as functions of its ring. A batch is picked as it is stored, and opened to be learned from."""
 
-    pick(key, ring, B) -> B windows, uniformly, as they are stored; open(picked) -> Window [T, B, ...].
-    """
-
-    init: Callable[[Any], Ring]
-    add: Callable[[Ring, Any], Ring]
-    pick: Callable[[Array, Ring, int], Any]
-    open: Callable[[Any], Window]
-
-    def sample(self, key: Array, ring: Ring, num: int) -> Window:
-        return self.open(self.pick(key, ring, num))
+    init: Callable[[Any], Ring]  # shapes of one window -> an empty ring
+    add: Callable[[Ring, Any], Ring]  # ring, windows [R, T, ...] -> ring
+    pick: Callable[[Array, Ring, int], Any]  # key, ring, B -> B of its windows, drawn uniformly
+    open: Callable[[Any], Window]  # what was picked -> Window [T, B, ...]
 
 
 def make_replay(*, capacity: int, frame: Frame) -> Replay:
@@ -76,7 +70,7 @@ def make_replay(*, capacity: int, frame: Frame) -> Replay:
 
     def pick(key: Array, ring: Ring, num: int) -> Any:
         size = jnp.minimum(ring.num_added, capacity)
-        # Without the barriers XLA repeats the draw in every gather, and the gather in every consumer.
+        # Without the barriers XLA would repeat the draw in every gather, and the gather in everything that reads it.
         chosen = jax.lax.optimization_barrier(jax.random.randint(key, (num,), 0, size))
         return jax.lax.optimization_barrier(jax.tree.map(lambda x: x[chosen], ring.windows))
 

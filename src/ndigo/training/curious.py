@@ -12,13 +12,14 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
+from ndigo.agents.agent import Params
 from ndigo.config import Config
 from ndigo.devices.parts import ALONE, Parts
 from ndigo.frames import Frame
 from ndigo.model import WorldModel, init_world_model, make_likelihood
 from ndigo.model.world_model import count_pairs
 from ndigo.networks import lower
-from ndigo.rewards import IntrinsicReward
+from ndigo.rewards import IntrinsicReward, earned
 from ndigo.types import Paid, Seen, Twins, Window
 
 
@@ -77,6 +78,18 @@ def of_whole_batch(
     num_pairs, num_steps = count_pairs((T, model.num_ahead, *streams), window.is_first), window.is_step.sum()
     mean_pairs, mean_steps = parts.mean((num_pairs, num_steps), 1)
     return mean_pairs, num_steps / jnp.maximum(mean_steps, 1e-9)
+
+
+def weights_of_means(config: Config, paid: Paid, window: Window, numbers: dict[str, Array]) -> Any:
+    """For a batch split between devices: how many steps this part's gradients and numbers are means over.
+
+    The losses of the model and of the reward weigh 1, as they are shares of the whole batch's (`predict_and_pay`); so
+    does the probe's, which sees as many frames of every part.
+    """
+    num_paid, num_earned = paid.is_known.sum(), earned(config, paid, window)[1].sum()
+    of_numbers = dict.fromkeys(numbers, 1) | {"reward": num_paid, "reward_c": num_paid, "agent_loss": num_earned}
+    of_numbers |= dict.fromkeys(numbers.keys() & {"model_loss_c", "task_reward"}, window.is_step.sum())
+    return Params(model=1, reward=1, agent=num_earned, probe=1), of_numbers  # type: ignore[arg-type]
 
 
 def paid_numbers(seen: Seen, paid: Paid, num_channels: int) -> dict[str, Array]:

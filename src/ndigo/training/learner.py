@@ -31,7 +31,7 @@ from ndigo.devices.parts import ALONE, Parts
 from ndigo.model import Probe, discovery_loss
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward, earned, mean_over_steps
-from ndigo.training.curious import init_model, paid_numbers, predict_and_pay
+from ndigo.training.curious import init_model, paid_numbers, predict_and_pay, weights_of_means
 from ndigo.training.twins import computed_by, twins
 from ndigo.types import Paid, Window
 from ndigo.worlds import World
@@ -193,18 +193,6 @@ def init_params(key: Array, config: Config, world: World, reward: IntrinsicRewar
             num_hidden=config.probe_hidden,
         )
     return Params(model=model, reward=reward.init(keys[3], model), agent=agent, probe=probe)
-
-
-def weights_of_means(config: Config, paid: Paid, window: Window, numbers: dict[str, Array]) -> Any:
-    """For a batch split between devices: how many steps this part's gradients and numbers are means over.
-
-    The losses of the model and of the reward weigh 1, as they are shares of the whole batch's (`predict_and_pay`); so
-    does the probe's, which sees as many frames of every part.
-    """
-    num_paid, num_earned = paid.is_known.sum(), earned(config, paid, window)[1].sum()
-    of_numbers = dict.fromkeys(numbers, 1) | {"reward": num_paid, "reward_c": num_paid, "agent_loss": num_earned}
-    of_numbers |= dict.fromkeys(numbers.keys() & {"model_loss_c", "task_reward"}, window.is_step.sum())
-    return Params(model=1, reward=1, agent=num_earned, probe=1), of_numbers  # type: ignore[arg-type]
 
 
 def norms(grads: Params) -> dict[str, Array]:
