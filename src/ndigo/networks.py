@@ -1,10 +1,10 @@
-"""Layers: linear, MLP, GRU, and the recurrent core of both networks.
+"""Layers: linear, MLP, GRU, and the recurrent core that the world model and the Q-network are built on.
 
-Every layer acts on the last axis and takes any leading axes, so one stream [T, ...] and a batch
-[T, B, ...] are the same code. Activations have the weights' type: `lower(params, "bfloat16")` is all it
-takes to compute in bfloat16 (states and losses stay float32).
+Every layer acts on the last axis and takes any leading axes: one stream [T, ...] and a batch [T, B, ...] are the same
+code. Activations have the weights' type, so `lower(params, "bfloat16")` is all it takes to compute in bfloat16; states
+and losses stay float32.
 
-`unroll` has a faster twin, as `frames/cnn.py` has for its encoder: `training/twins.py` hands them to networks.
+A GRU calls the function in its field `by`: the plain `unroll` below, or its fast twin. `training/twins.py` sets it.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ Tree = TypeVar("Tree")
 
 
 def lower(params: Tree, dtype: str) -> Tree:
-    """The parameters in a smaller type for computing; the float32 ones stay the learner's."""
+    """The parameters in the type to compute in. The learner keeps and updates its own in float32."""
     return jax.tree.map(lambda x: x.astype(dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x, params)
 
 
 def project(x: Array, weight: Array) -> Array:
-    """x W, with W's type for the factors and float32 for the sum."""
+    """x W: factors in W's type, summed in float32."""
     return jnp.matmul(x.astype(weight.dtype), weight, preferred_element_type=jnp.float32)
 
 
 def take(x: Array, index: Array) -> Array:
-    """x[index] on the last axis: a masked sum, because a gather's gradient is a scatter."""
+    """x[..., index], as a masked sum: a gather's gradient would be a scatter."""
     return jnp.where(index[..., None] == jnp.arange(x.shape[-1]), x, 0.0).sum(axis=-1)
 
 
@@ -56,12 +56,12 @@ class Linear(eqx.Module):
         return x.astype(self.weight.dtype) @ self.weight + self.bias
 
     def in_float32(self, x: Float[Array, "... I"]) -> Float[Array, "... O"]:
-        """The same with a float32 answer: for layers whose outputs are values or logits."""
+        """The same with a float32 result, for layers whose outputs are values or logits."""
         return project(x, self.weight) + self.bias
 
 
 class MLP(eqx.Module):
-    """One hidden layer with a ReLU; float32 answers."""
+    """One hidden layer with a ReLU, and float32 outputs."""
 
     hidden: Linear
     output: Linear
@@ -80,7 +80,7 @@ def by_gate(x: Float[Array, "... 3*D"]) -> tuple[Array, ...]:
 
 
 def gates(x: Sequence[Array], hw: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """r, u and n, from the input's and the state's share of the three pre-activations."""
+    """r, u and n of `gru_step`, from the input's part `x` and the state's part `hw` of each pre-activation."""
     x_r, x_u, x_n = (each.astype(jnp.float32) for each in x)
     h_r, h_u, h_n = hw
     r, u = jax.nn.sigmoid(x_r + h_r), jax.nn.sigmoid(x_u + h_u)
@@ -88,7 +88,7 @@ def gates(x: Sequence[Array], hw: Sequence[Array]) -> tuple[Array, Array, Array]
 
 
 def gru_step(weight: Float[Array, "D 3*D"], x: Float[Array, "... 3*D"], h: Float[Array, "... D"]) -> Array:
-    """The state after one more input.
+    """The state after one more input x, which is already projected onto the three gates.
 
     r, u = sigmoid(x_r + h W_r), sigmoid(x_u + h W_u)
     n    = tanh(x_n + r * (h W_n))
@@ -104,7 +104,7 @@ def unroll(
     h_0: Float[Array, "... D"],
     is_first: Bool[Array, "T ..."] | None = None,
 ) -> Array:
-    """The state after each input, [T, ..., D], from the state `h_0` before the first; before an `is_first` it is 0."""
+    """The state after each input, [T, ..., D]. It starts at `h_0`, and again at 0 before each input that `is_first`."""
 
     def body(h: Array, step: Any) -> tuple[Array, Array]:
         x, begins = step
@@ -115,7 +115,7 @@ def unroll(
 
 
 class GRU(eqx.Module):
-    """A gated recurrent unit; the input's share of the gates is computed by the caller."""
+    """A gated recurrent unit whose inputs are already projected onto the gates."""
 
     weight: Float[Array, "D 3*D"]
     by: Callable[..., Array] = eqx.field(static=True, default=unroll)
@@ -131,10 +131,10 @@ def init_gru(key: Array, size: int) -> GRU:
 
 
 def orthogonal(x: Float[Array, "N N"]) -> Float[Array, "N N"]:
-    """Gram and Schmidt's orthonormal rows, each projected twice (once leaves float32's error behind).
+    """The rows of x made orthonormal by Gram and Schmidt's method, each projected twice against float32's error.
 
-    Of a standard normal `x` it is uniform over the orthogonal matrices. Not `jnp.linalg.qr`: on a CPU its calls
-    into LAPACK hold a thread each while they wait for another, and several at once wait for ever.
+    For a standard normal `x` the result is uniform over the orthogonal matrices. Not `jnp.linalg.qr`: on a CPU each
+    call into LAPACK holds a thread while it waits for another, and several at once can deadlock.
     """
 
     def orthonormalise(n: Int[Array, ""], basis: Float[Array, "N N"]) -> Float[Array, "N N"]:
@@ -147,12 +147,12 @@ def orthogonal(x: Float[Array, "N N"]) -> Float[Array, "N N"]:
 
 
 class Core(eqx.Module):
-    """Observations and actions into a recurrent state: h_t = GRU(CNN(o_t), a_{t-1}, h_{t-1}).
+    """Frames and actions into a recurrent state: h_t = GRU(CNN(o_t), a_{t-1}, h_{t-1}).
 
     The world model and the Q-network each own one; they share no weights.
     """
 
-    encoder: Any  # the frame's own
+    encoder: Any  # a `frames.Encoder`, as the world's frame makes it
     from_features: Linear
     from_action: Float[Array, "A 3*D"]
     gru: GRU
@@ -170,11 +170,11 @@ class Core(eqx.Module):
 
     @property
     def by_action(self) -> Float[Array, "A 3*D"]:
-        """The gates' input share of each action. The bias goes with it: its gradient is a sum of a few rows."""
+        """Each action's part of the gates' inputs. The bias is added here, where its gradient is a sum of few rows."""
         return self.from_action + self.from_features.bias
 
     def inputs(self, z_t: Float[Array, "... Z"], a_tm1: Int[Array, "..."]) -> Float[Array, "... 3*D"]:
-        """The gates' input share, hoisted out of the recurrence: one product for all steps."""
+        """What frames and actions contribute to the gates: one product for all steps, outside of the recurrence."""
         one_hot = jax.nn.one_hot(a_tm1, len(self.from_action), dtype=z_t.dtype)
         return z_t @ self.from_features.weight + one_hot @ self.by_action
 
@@ -189,5 +189,5 @@ class Core(eqx.Module):
         h_0: Float[Array, "... D"],
         is_first: Bool[Array, "T ..."] | None = None,
     ) -> Array:
-        """The states after each frame of a window, given the features of its frames."""
+        """The state after each frame of a window, given the frames' features."""
         return self.gru.unroll(self.inputs(z_t, a_tm1), h_0, is_first)

@@ -1,12 +1,12 @@
 """How actors explore: epsilon-z-greedy (Dabney, Ostrovski and Barreto, 2021).
 
-An idle actor starts, with chance epsilon at each step, a random stretch: one action drawn uniformly and repeated for n
-steps,
+At each step an actor that is not in a random stretch begins one with chance epsilon: one uniformly drawn action,
+repeated for n steps,
 
     P(n) ~ n^-2,   n cut at `longest`
 
-and follows its network else. Long stretches are what carries a walker out of a room: a walk of single random steps
-comes sqrt(S) far in S steps.
+Otherwise it takes its network's best action. Long stretches are what carries an actor out of a room: single random
+steps come only sqrt(S) far in S steps. With `longest` = 1 this is plain epsilon-greedy.
 
 # Paper: only the number of actors is printed. Ours: epsilon-z-greedy, epsilons up to 1, because what has been learned
 # pays nothing any more: greedy policies then freeze wherever they are, and single random steps do not get away from
@@ -37,7 +37,7 @@ class Stretches(eqx.Module):
 def chance(
     is_repeat: Bool[Array, "..."], is_greedy: Bool[Array, "..."], epsilon: Float[Array, ""], num_actions: int
 ) -> Float[Array, "..."]:
-    """mu(a_t), the chance that the actor had to do what it did; a stretch once begun leaves no choice."""
+    """mu(a_t), the probability with which the actor chose a_t; inside a stretch it is 1, as it has no choice."""
     by_chance = epsilon / num_actions
     return jnp.where(is_repeat, 1.0, jnp.where(is_greedy, 1 - epsilon + by_chance, by_chance))
 
@@ -45,7 +45,7 @@ def chance(
 def draw_episode(
     key: Array, epsilon: Float[Array, ""], num_steps: int, num_actions: int, longest: int = 1
 ) -> tuple[Array, Array, Stretches]:
-    """All of an episode's randomness: the reset's key, a key per step, and the actor's random stretches."""
+    """All of an episode's randomness: the reset's key, a key for each of the world's steps, the random stretches."""
     key_reset, key_world, key_explore = jax.random.split(key, 3)
     stretches = draw_stretches(key_explore, epsilon, num_steps, num_actions, longest)
     return key_reset, jax.random.split(key_world, num_steps), stretches
@@ -54,10 +54,10 @@ def draw_episode(
 def draw_stretches(
     key: Array, epsilon: Float[Array, ""], num_steps: int, num_actions: int, longest: int = 1
 ) -> Stretches:
-    """A whole episode's stretches, which depend on no state; a `longest` of 1 is plain epsilon-greedy.
+    """A whole episode's stretches. They depend on no state, so they are drawn without a loop over steps.
 
-    Idle gaps and stretches take turns. Gap i lasts g_i >= 0 steps, P(g) = epsilon (1 - epsilon)^g, and stretch i
-    n_i >= 1: so it ends at the sum of the first i gaps and lengths, and no loop over steps is needed.
+    Gaps and stretches alternate: gap i lasts g_i >= 0 steps, P(g) = epsilon (1 - epsilon)^g, and stretch i lasts
+    n_i >= 1. So stretch i ends at the sum of the first i gaps and lengths.
     """
     key_gap, key_length, key_action = jax.random.split(key, 3)
     S = num_steps
@@ -75,13 +75,13 @@ def draw_stretches(
 
 
 def draw_lengths(key: Array, num: int, longest: int) -> Int[Array, " num"]:
-    """n with P(n) = n^-2 / zeta(2) for n < longest; all longer ones are cut to `longest`."""
+    """n with P(n) = n^-2 / zeta(2); what is longer than `longest` is cut to it."""
     share = np.arange(1, longest, dtype=np.float64) ** -EXPONENT / (math.pi**2 / 6)
     below = jnp.asarray(np.cumsum(share), jnp.float32)  # P(length <= n), n = 1 .. longest - 1
     return 1 + (jax.random.uniform(key, (num, 1)) >= below).sum(axis=1, dtype=jnp.int32)
 
 
 def actor_epsilons(num_actors: int, first: float, last: float) -> Float[Array, " E"]:
-    """From `first` to `last` in equal ratios over the actors; a single actor has the first."""
+    """Each actor's epsilon: from `first` to `last` in equal ratios; a single actor has `first`."""
     share = jnp.arange(num_actors) / max(num_actors - 1, 1)
     return first ** (1 - share) * last**share

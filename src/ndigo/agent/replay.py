@@ -50,6 +50,9 @@ class Replay:
     pick: Callable[[Array, Ring, int], Any]  # key, ring, B -> B of its windows, drawn uniformly
     open: Callable[[Any], Window]  # what was picked -> Window [T, B, ...]
 
+    def sample(self, key: Array, ring: Ring, num: int) -> Window:
+        return self.open(self.pick(key, ring, num))
+
 
 def make_replay(*, capacity: int, frame: Frame) -> Replay:
     """A uniform replay of `capacity` windows; `add` takes blocks that divide the capacity."""

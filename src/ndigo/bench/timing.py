@@ -102,8 +102,7 @@ def _calls(
 ) -> dict[str, Callable[[], Any]]:
     """A collection, an update and the update's parts, each ready to be called."""
     keys = jax.random.split(jax.random.key(1), config.seeds)
-    pick, open_ = trainer.replay.pick, trainer.replay.open
-    sample = jax.jit(jax.vmap(lambda key, rows: open_(pick(key, rows, config.batch))))
+    sample = jax.jit(jax.vmap(lambda key, rows: trainer.replay.sample(key, rows, config.batch)))
     window = sample(keys, state.rows)
     params, memory = lower((state.learner.params, state.learner.memory), config.precision)
     seen = jax.jit(jax.vmap(lambda p, w: p.model.look(w)))(params, window)

@@ -1,7 +1,7 @@
-"""Likelihoods by name: how a run reads the frames that it predicts.
+"""Likelihoods by name: what distribution over frames the predictor's logits stand for.
 
-`categorical` is each frame's own; `mixture` and `bernoulli` are other readings of bits (`ndigo.frames.bits`). Another
-is a function of the frame that returns a `Likelihood`, and a line in `LIKELIHOODS`.
+`categorical` is every frame's own; `mixture` and `bernoulli` are alternatives for bits (`ndigo.frames.bits`). A new one
+is a function from a frame to a `Likelihood`, and a line in `LIKELIHOODS`.
 """
 
 from __future__ import annotations

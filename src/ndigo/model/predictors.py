@@ -6,7 +6,8 @@
 
 Paper: Algorithm 1 hands predictor k the actions from a_{t-1} on. Ours: a_t .. a_{t+k-1}, as in its text.
 
-`predict` hands the logits of all k at once to `read`, which reduces them (to nats, say).
+A predictor does not return its logits, which are large: it hands them to a function `read`, and returns what that
+makes of them, such as nats.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from jaxtyping import Array, Float, Int
 from ndigo.errors import unknown_name
 from ndigo.networks import GRU, MLP, RELU_GAIN, Linear, init_gru
 
-Read = Callable[[Float[Array, "... O"], Any], Any]  # logits, what to compare them with
+Read = Callable[[Float[Array, "... O"], Any], Any]  # logits, targets -> what is wanted of them
 
 
 class Predictor(Protocol):
     def predict(self, b_t: Float[Array, "... D"], a_kt: Int[Array, "K ..."], read: Read, targets_kt: Any) -> Any:
-        """read(logits for t+k, targets_kt[k-1]) stacked over k; a_kt[j] holds a_{t+j}."""
+        """read(logits, targets_kt), of frames t+1 .. t+K, stacked over k; a_kt[j] is a_{t+j}."""
         ...
 
 
 class Unrolled(eqx.Module):
-    """Reads the actions one by one with a GRU: `action_gru` and `open_loop`, which differ in its start."""
+    """A GRU reads the actions one by one: `action_gru` and `open_loop`, which differ in where the belief enters."""
 
     gru: GRU
     from_action: Float[Array, "A 3*D"]
@@ -45,7 +46,7 @@ class Unrolled(eqx.Module):
         return read(self.decode(self.gru.unroll(one_hot @ self.from_action, h_0), b_t), targets_kt)
 
     def decode(self, h: Float[Array, "... D"], b_t: Float[Array, "... D"]) -> Float[Array, "... O"]:
-        """The logits, of the belief and the GRU's state after any number of actions."""
+        """The logits of frame t+k, from b_t and the GRU's state `h` after k actions."""
         hidden = self.decoder.hidden(h)
         if self.from_belief is not None:
             hidden = hidden + self.from_belief(b_t)
@@ -53,7 +54,7 @@ class Unrolled(eqx.Module):
 
 
 class Separate(eqx.Module):
-    """K MLPs, computed as one: the k-th sees the first k actions (a block-triangular weight)."""
+    """K MLPs computed as one, `mlp`: the k-th sees the first k actions, which makes the weight block-triangular."""
 
     from_belief: Float[Array, "D K F"]
     from_actions: Float[Array, "K A K F"]  # action j into predictor k; zero for j >= k

@@ -1,8 +1,8 @@
-"""The probe: a glass box that reads the object's cells off the belief and never touches it.
+"""The probe: a glass box, which reads off the belief where each object is.
 
     L_discovery = -ln p(x_t | b_t),   one categorical over all cells of the map per object (paper)
 
-The belief enters behind a stop-gradient, so the probe measures the agent and cannot help it.
+The belief enters behind a stop-gradient: the probe measures what the belief knows and never changes it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Probe(eqx.Module):
         return out.reshape(*b_t.shape[:-1], self.num_objects, -1)
 
     def locate(self, b_t: Float[Array, "... D"]) -> Float[Array, "... N cells"]:
-        """Where the probe believes each object is: probabilities over the map's cells."""
+        """The probability of each cell of the map, for each object."""
         return jax.nn.softmax(self.logits(b_t))
 
 

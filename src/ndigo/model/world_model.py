@@ -144,6 +144,5 @@ def pair_weights(
     `num_pairs` replaces that number where these windows are only one device's part of the batch.
     """
     is_inside = inside(shape, is_first)
-    if num_pairs is None:
-        num_pairs = count_pairs(shape, is_first)
-    return is_inside / jnp.maximum(num_pairs, 1e-9).reshape(-1, *(1,) * (is_inside.ndim - 2))
+    of_each_k = count_pairs(shape, is_first) if num_pairs is None else num_pairs
+    return is_inside / jnp.maximum(of_each_k, 1e-9).reshape(-1, *(1,) * (is_inside.ndim - 2))
