@@ -90,7 +90,7 @@ def gru(weight, x, h):
 
 
 def init_core(key, world: World, s: Settings) -> Tree:
-    """What the belief and the agent's state are made by: h_t = GRU(CNN(o_t), a_{t-1}, h_{t-1})."""
+    """The network that makes the belief, and another the agent's state: h_t = GRU(CNN(o_t), a_{t-1}, h_{t-1})."""
     (V, _, C), F, D, A = world.shape, s.num_filters, s.belief_size, world.num_actions
     keys = random.split(key, 6)
     return {
@@ -157,7 +157,7 @@ def init_model(key, world: World, s: Settings) -> Tree:
     keys = random.split(key, 4)
     return {
         "core": init_core(keys[0], world, s),
-        "gru": init_gru(keys[1], s.belief_size),  # imagines: it reads actions alone
+        "gru": init_gru(keys[1], s.belief_size),  # rolls the belief forward, reading actions alone
         "from_action": 0.5 * random.normal(keys[2], (world.num_actions, 3 * s.belief_size)),
         "decoder": init_mlp(keys[3], s.belief_size, s.num_hidden, num_logits(world)),
     }
@@ -187,7 +187,7 @@ def model_loss(table):
 
 # -- reward ----------------------------------------------------------------------------------------------------------
 def ndigo(table, H: int, start):
-    """What frame t revealed about frame t+H, paid at step t+H-1; and where the window can tell."""
+    """What frame t revealed about frame t+H, paid at step t+H-1; and at which steps the window holds all it takes."""
     T = len(table)
     before, after = table[: T - H, H], table[1 : T - H + 1, H - 1]  # L_{t+H|t-1} and L_{t+H|t} for t = 1, 2, ...
     r_t = jnp.concatenate([jnp.zeros((H, table.shape[2])), before - after])
@@ -237,7 +237,7 @@ def agent_loss(agent, target, s: Settings, window, r_t, is_known):
     c_t = s.lambda_ * jnp.minimum(1.0, (greedy[:-1] == window["a_t"]) / window["mu_t"])
 
     def back(correction, step):
-        """From c_{t+1} (G_{t+1} - Q_{t+1}) to the same of t."""
+        """One step back: from c_{t+1} (G_{t+1} - Q_{t+1}) to c_t (G_t - Q_t)."""
         r, v_next, c, q = step
         G = r + s.gamma * (v_next + correction)
         return c * (G - q), G
@@ -275,7 +275,7 @@ def init_params(key, world: World, s: Settings) -> Tree:
 
 
 def joint_loss(params, target, world: World, s: Settings, window):
-    """All that is learned, in one number: no term's gradient reaches another's parameters."""
+    """The sum of all losses; no term's gradient reaches another's parameters."""
     b_t, table = look(params["model"], world, s, window)
     r_t, is_known = ndigo(lax.stop_gradient(table), s.horizon, window["start"])
     losses = {"model": model_loss(table), "agent": agent_loss(params["agent"], target, s, window, r_t, is_known)}
@@ -294,7 +294,8 @@ def make_optimiser(params, s: Settings):
 def play(params, world: World, s: Settings, key, epsilon):
     """One episode, cut into windows [W, T, ...].
 
-    An idle actor begins with chance epsilon a random stretch: one action, n times, P(n) = 1 / (n (n + 1)).
+    Unless a random stretch is under way, one begins with chance epsilon: a single action, n times,
+    P(n) = 1 / (n (n + 1)).
     """
     A, D = world.num_actions, s.belief_size
 
@@ -341,14 +342,14 @@ def play(params, world: World, s: Settings, key, epsilon):
 
 
 def batch_of(windows):
-    """[B, T, ...] as the losses want them: time first."""
+    """Windows [B, T, ...] with time first, as the losses read them."""
     states = ("belief", "agent_state", "start")
     return {name: x if name in states else jnp.swapaxes(x, 0, 1) for name, x in windows.items()}
 
 
 # -- the loop --------------------------------------------------------------------------------------------------------
 def train(world: World, s: Settings, key, num_rounds: int):
-    """Collect a round of episodes, learn from the replay, again and again; the parameters and every round's numbers."""
+    """Collects a round of episodes, learns from the replay, and so on; the parameters, and each round's numbers."""
     if world.num_steps % s.window:
         raise ValueError(f"an episode of {world.num_steps} steps is no whole number of windows of {s.window}")
     key_init, key_rounds = random.split(key)

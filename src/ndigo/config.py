@@ -1,7 +1,7 @@
-"""Every setting of a run, frozen; each default says whose it is.
+"""Every setting of a run; each default says whose it is.
 
-`Config()` is what every preset starts from. "paper" marks the appendix's value, "ours" a choice the paper leaves
-open or that our study changed (`studies/`); `PRESETS["paper"]` puts all of the paper's back.
+Presets are changes to `Config()`. "paper" marks the value of the paper's appendix, "ours" a choice that the paper
+leaves open or that a study of ours changed (`studies/`); the preset `paper` has all of the paper's values.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ndigo.errors import NdigoError, unknown_name
 PRECISIONS = ("bfloat16", "float32")
 LAST_SEED = 2**32 - 1  # JAX's keys are made of 32 bits
 LARGEST = 2**31 - 1  # of any count: the device counts in 32 bits
-LARGEST_NUMBER = 1e30  # of a whole number where any may stand: files can hold such as no float can
+LARGEST_NUMBER = 1e30  # of a whole number given for a float: files can hold some that no float can
 LONGEST_HORIZON = 1000  # K, and any reward's own horizon
 SIZES = ("belief_size", "num_filters", "num_features", "predictor_hidden", "head_hidden", "probe_hidden")
-# The largest that can be meant; what is below may still not fit the machine.
+# What is larger is a mistake. What is smaller may still not fit the machine.
 LARGEST_OF = {
     **dict.fromkeys(SIZES, 65_536),
     **dict.fromkeys(("batch", "actors", "evaluation_episodes", "updates_per_round", "rounds_per_chunk"), 100_000),
@@ -213,7 +213,7 @@ PRESETS: dict[str, Config] = {
 }
 
 
-# Numbers that a compiled program can take as they come: settings that differ in nothing else train side by side.
+# Numbers that a compiled program takes as arguments: settings that differ only in these can train side by side.
 VARIED = (
     *("model_rate", "agent_rate", "probe_rate", "last_rate", "last_model_rate"),
     *("gamma", "lambda_", "first_epsilon", "last_epsilon"),
@@ -221,7 +221,7 @@ VARIED = (
 
 
 def varied_values(beside: Sequence[Config]) -> dict[str, np.ndarray]:
-    """What differs between settings that train side by side, by lane: setting after setting, each with its seeds."""
+    """The numbers in which settings side by side differ, one for each lane: a setting's seeds, then the next one's."""
     resolved = [
         dataclasses.replace(c, last_model_rate=c.last_rate if c.last_model_rate is None else c.last_model_rate)
         for c in beside
@@ -235,7 +235,7 @@ def varied_values(beside: Sequence[Config]) -> dict[str, np.ndarray]:
 
 
 def refuse_unlike(beside: Sequence[Config], names: Sequence[str]) -> None:
-    """An error for settings that no one program can train side by side."""
+    """An error for settings that one program cannot train side by side."""
     for config, name in zip(beside, names, strict=True):
         for field in dataclasses.fields(Config):
             values = getattr(beside[0], field.name), getattr(config, field.name)
@@ -247,7 +247,7 @@ def refuse_unlike(beside: Sequence[Config], names: Sequence[str]) -> None:
 
 
 def with_values(config: Config, values: Mapping[str, Any]) -> Config:
-    """The settings with numbers that only the device knows; the host has checked them."""
+    """The settings with some numbers replaced by JAX's, which the checks of `Config` could not read."""
     own = copy.copy(config)
     for name, value in values.items():
         object.__setattr__(own, name, value)
@@ -255,7 +255,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def check_minutes(minutes: float | None) -> None:
-    """None is no limit."""
+    """An error for what is no number of minutes; None is no limit."""
     if not isinstance(minutes, int | float | None) or isinstance(minutes, bool):
         raise NdigoError(f"minutes is {minutes!r}, expected a number")
     if minutes is not None and not 0 < minutes <= MOST_MINUTES:
@@ -263,7 +263,7 @@ def check_minutes(minutes: float | None) -> None:
 
 
 def preset(name: str, **changes: object) -> Config:
-    """A preset with some fields changed; unknown names are errors that list the known."""
+    """A preset with some fields changed; an error for an unknown name lists the known ones."""
     if name not in PRESETS:
         raise unknown_name("preset", name, PRESETS)
     known = {field.name for field in dataclasses.fields(Config)}

@@ -1,4 +1,4 @@
-"""Between names and settings, as a user gives them and a run keeps them, and the records that they stand for."""
+"""From the names and settings that a user gives, or a run keeps, to the records that they stand for, and back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def as_reward(reward: str | IntrinsicReward) -> IntrinsicReward:
 
 
 def refuse_other_types(world: Any, reward: Any) -> None:
-    """An error in one line for what is neither a name nor a record; None is for nobody to refuse."""
+    """An error for a world or reward that is neither a name nor a record; None passes."""
     for what, given, kind, example in (("world", world, World, "exp1"), ("reward", reward, IntrinsicReward, "ndigo-2")):
         if not isinstance(given, str | kind | None):
             found = type(given).__name__
@@ -42,7 +42,7 @@ def refuse_other_types(world: Any, reward: Any) -> None:
 
 
 def name_of(record: str | World | IntrinsicReward) -> str:
-    """The name that settings keep. A record that no name leads back to stands in angle brackets."""
+    """The name that settings keep; a record of the user's own, which has no such name, is kept as <its own name>."""
     if isinstance(record, str):
         return record
     known = {name: experiment.world for name, experiment in EXPERIMENTS.items()} | REWARDS
@@ -50,7 +50,7 @@ def name_of(record: str | World | IntrinsicReward) -> str:
 
 
 def told_of_records(config: Config) -> list[str]:
-    """A line for each record that no name leads back to."""
+    """For each record that was made in Python, a line that says how to go on with it."""
     return [
         f"{what} {name} is a record made in Python: hand it over to go on, as ndigo.resume(path, {what}=...); for "
         f"commands, train MODULE:NAME"
@@ -62,7 +62,7 @@ def told_of_records(config: Config) -> list[str]:
 def records_of(
     config: Config, world: World | None, reward: IntrinsicReward | None, trust: Collection[str]
 ) -> tuple[World, IntrinsicReward]:
-    """The records handed over, else those that the settings name; what is not ours is tried first."""
+    """The records handed over, or else those that the settings name; both are checked (`gate`)."""
     check_trust(trust)
     refuse_other_types(world, reward)
     named = dataclasses.replace(config, world=name_of(world or config.world), reward=name_of(reward or config.reward))
@@ -77,10 +77,10 @@ SETTLED = ("window", "actors")  # settings of a preset that a world may change
 def settled(
     config: Config, world: World, reward: IntrinsicReward, *, given: Collection[str]
 ) -> tuple[Config, tuple[str, ...]]:
-    """The settings as this world and reward train by them, and a line for each number that is another.
+    """The settings adapted to this world and reward, and a line for each number that changes.
 
-    A preset's window is cut to an episode's length, and its actors are as many as a world of the host asks for. What
-    somebody has given stays; a window that is too long is refused later.
+    A preset's window is cut to an episode's length, and its actors are as many as a world of the host asks for.
+    Settings that the user has `given` stay; a window that is too long is refused later.
     """
     told = []
     if "actors" not in given and world.host is not None and (num := world.host.num_envs) not in (None, config.actors):
@@ -98,7 +98,7 @@ def settled(
 
 
 def config_of(settings: dict[str, Any], path: str | Path) -> Config:
-    """The settings as they were written; an error where they are another version's."""
+    """The settings that a run has written; an error where they are another version's."""
     config = settings["config"]
     known = {field.name for field in dataclasses.fields(Config)}
     if unknown := sorted(set(config) - known):
@@ -113,12 +113,12 @@ def default_preset() -> str:
 
 
 def default_path(config: Config) -> Path:
-    """runs/WORLD-REWARD-TIME, not yet taken."""
+    """runs/WORLD-REWARD-TIME, with a number after it where that exists."""
     stem = f"{file_name(f'{config.world}-{config.reward}')}-{time.strftime('%Y%m%d-%H%M%S')}"
     candidates = [Path("runs") / stem, *(Path("runs") / f"{stem}-{i}" for i in range(2, 1000))]
     return next(path for path in candidates if not path.exists())
 
 
 def file_name(name: str) -> str:
-    """The part of a file's name that stands for a world or a run: letters, digits, dots and dashes, not too long."""
+    """A name as part of a file's name: letters, digits, dots and dashes, not too long."""
     return re.sub(r"[^\w.]+", "-", name).strip("-.")[:LONGEST_NAME]

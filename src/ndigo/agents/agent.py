@@ -1,7 +1,7 @@
-"""One trained agent: it looks, acts, and tells what it believes and expects.
+"""One trained agent: it acts, and says what it believes and expects.
 
-Whoever asks (an evaluation, a recording, a live session, an audit, your own loop) asks this record, in the precision
-the agent was trained in: so an agent has one answer.
+Evaluations, recordings, live sessions, audits and your own loops all use this one record, which computes in the
+precision that the agent was trained in. So they all get the same answers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ndigo.rewards import IntrinsicReward, pay_stream
 from ndigo.types import Paid, Policy, Seen, Window
 from ndigo.worlds import World
 
-Joined = Callable[[QNetwork], Any]  # the network for many steps in a loop: as it is, or its twin (`types.Twins`)
+Joined = Callable[[QNetwork], Any]  # `Twins.joined`: the network in its form for many steps in a loop
 
 
 def as_it_is(network: QNetwork) -> QNetwork:
@@ -44,13 +44,13 @@ class Params(eqx.Module):
     probe: Probe | None  # None where the world has no truth to compare with
 
     def policy(self, world: World, reward: IntrinsicReward, joined: Joined) -> Policy:
-        """The best action at every frame; actions drawn at random for an agent that learned no policy."""
+        """The greedy policy; the random walker for a reward that learns no policy."""
         return random_walker(world) if reward.acts_at_random else greedy_policy(joined(self.agent))
 
     def pay(self, reward: IntrinsicReward, window: Window) -> tuple[Seen, Paid]:
-        """What the model makes of a window of one stream, and what the reward makes of that."""
+        """What the model sees in a window of one stream, and what the reward pays for it."""
         seen = self.model.look(window)
-        # What a reward keeps of earlier updates is the learner's alone: prediction gain compares with itself here.
+        # The reward's memory stays with the learner. A new one is made here: prediction gain compares with itself.
         return seen, pay_stream(reward, self.reward, reward.remember(self.model), self.model, seen)
 
 
@@ -59,10 +59,10 @@ class AgentState(eqx.Module):
 
     b_t: Float[Array, " D"]
     a_t: Int[Array, ""]
-    memory: Any  # the policy's
+    memory: Any  # the policy's own state
 
     def after(self, a_t: Any) -> AgentState:
-        """The state where this action was taken in place of the agent's own."""
+        """The state if `a_t` is taken in place of the agent's own action."""
         return AgentState(b_t=self.b_t, a_t=jnp.asarray(a_t, jnp.int32), memory=self.memory)
 
 
@@ -82,7 +82,7 @@ class Agent:
     reward: IntrinsicReward
     config: Config
     joined: Joined = as_it_is
-    about: dict[str, Any] = field(default_factory=dict)  # label, world, reward, seed, learner_step: for whoever looks
+    about: dict[str, Any] = field(default_factory=dict)  # label, world, reward, seed, learner_step: to be shown
 
     def __repr__(self) -> str:
         about = self.about
@@ -91,18 +91,17 @@ class Agent:
         return f"Agent({about.get('label', self.reward.name)} in {about.get('world', self.world.name)}{after})"
 
     def _repr_html_(self) -> str:
-        # By name, as the player below: an agent needs no notebook.
+        # Imported by name when asked for, as the player below: an agent needs no notebook.
         return importlib.import_module("ndigo.notebook.cards").agent_card(self)
 
     def play(self, episode: int = 0, **options: Any) -> Any:
         """Plays episodes in a notebook's cell (`ndigo.notebook.player.play`): `episodes`, `seed`, `height`."""
-        # By name: an agent needs no page, and whoever wants one has it.
         return importlib.import_module("ndigo.notebook.player").play(self, episode, **options)
 
     @cached_property
     def networks(self) -> Params:
-        """The networks as they compute: in the precision of their training."""
-        with jax.ensure_compile_time_eval():  # arrays, also where a function that is being traced asks first
+        """The networks in the precision they were trained in."""
+        with jax.ensure_compile_time_eval():  # concrete arrays, even if the first to ask is a function being traced
             return jax.jit(lower, static_argnums=1)(self.params, self.config.precision)
 
     @property
@@ -111,7 +110,7 @@ class Agent:
         return 0 if self.params.model.predictor is None else self.params.model.num_ahead
 
     def start(self, seed: int = 0) -> AgentState:
-        """The state before the first frame of an episode; the seed is for an agent that acts at random."""
+        """The state before an episode's first frame; the seed matters only for an agent that acts at random."""
         return self._start(self.networks, jax.random.key(seed))
 
     def step(self, o_t: Any, state: AgentState) -> tuple[int, AgentState]:
@@ -130,7 +129,7 @@ class Agent:
         return np.asarray(_locate(self.networks.probe, state.b_t)).reshape(-1, *self.world.map_shape)
 
     def predict(self, state: AgentState, actions: Any) -> Any:
-        """What is expected after 1..K of these actions: of bits, the chance [K, V, V, C] that each cell is 1."""
+        """What it expects to see after each of these actions: for bits, the chance [K, V, V, C] that a cell is 1."""
         if self.num_ahead == 0:
             raise NdigoError(f"an agent of the reward {self.reward.name} predicts nothing")
         a_k, num_actions = np.asarray(actions), self.world.num_actions

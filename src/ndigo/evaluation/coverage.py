@@ -1,8 +1,8 @@
 """How much of a world an episode came to see: the number of distinct places, or of distinct frames.
 
-A place is whatever the world's `place` tells of a state, such as the agent's cell; without one it is the frame, as it
-is predicted: numbers by their bins, pixels by their tokens. A Gaussian's numbers are as they are. Places are compared
-by a hash of 32 bits: of a thousand, two share one with a chance of about 1 in 10,000.
+A place is what the world's `place` says of a state, such as the agent's cell. A world without `place` counts frames as
+they are predicted: numbers by their bins, pixels by their tokens, a Gaussian's numbers exactly. Places are compared by
+a hash of 32 bits: among a thousand places, two collide with a chance of about 1 in 10,000.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def hash_of(tree: Any) -> UInt32[Array, ""]:
 
 
 def distinct(place_t: UInt32[Array, " T"], counts: Bool[Array, " T"]) -> Int[Array, ""]:
-    """How many different places there are among those that count."""
+    """The number of different places at the steps that count."""
     ordered = jnp.sort(jnp.where(counts, place_t, NOWHERE))
     is_new = jnp.concatenate([jnp.ones(1, bool), ordered[1:] != ordered[:-1]])
     return (is_new & (ordered != NOWHERE)).sum()

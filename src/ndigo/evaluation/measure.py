@@ -18,23 +18,23 @@ AT_ONCE = 10  # episodes: the probe's answers over all cells are by far the larg
 
 
 class Evaluation(eqx.Module):
-    """One episode, per object (one-hot channel or truth)."""
+    """What one episode shows of each object: visits by one-hot channel, discovery loss by the world's truth."""
 
     visits: Float[Array, " N"]
     first_visit: Float[Array, " N"]
-    frequency: Float[Array, " N"]  # 1 where the episode saw it: the mean is the share of episodes that did
-    discovery_loss: Float[Array, " N"]  # nats, mean over steps; of no object where there is no probe
-    # What is measured where episodes end by themselves, of one episode at most `num_steps` long (`streams.py`).
+    frequency: Float[Array, " N"]  # 1 where the episode saw it, so that the mean is the share of episodes that did
+    discovery_loss: Float[Array, " N"]  # nats, mean over steps; empty where there is no probe
+    # The rest only where episodes end by themselves, of one episode of at most `num_steps` steps (`streams.py`).
     coverage: Float[Array, ""] | None = None  # distinct places
     task_return: Float[Array, ""] | None = None  # undiscounted
     episode_steps: Float[Array, ""] | None = None
-    reward: Float[Array, ""] | None = None  # the curiosity's, a step
+    reward: Float[Array, ""] | None = None  # the intrinsic reward per step
     reward_c: Float[Array, " C"] | None = None  # where the pay has a split
     model_loss_c: Float[Array, " C"] | None = None  # nats, one step ahead, where something is predicted
 
 
 class Measured(eqx.Module):
-    """Some episodes E of one seed."""
+    """What E episodes of one seed show."""
 
     evaluation: Evaluation  # each field [E, N]
     tracking: Tracking | None  # sums over the episodes; None where there is no probe

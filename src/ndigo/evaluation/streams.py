@@ -1,7 +1,7 @@
-"""What an episode shows that ends by itself: places, events, the task's return, and what the reward makes of it.
+"""What an episode that ends by itself shows: places, events, the task's return, and the intrinsic reward.
 
-Each of the streams here starts with an episode's first frame. Only that episode counts, to its last frame or to the
-end of the stream.
+Each stream here starts with an episode's first frame. Only that episode counts, up to its last frame or to the end of
+the stream.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_ANSWERS = 2**28  # numbers among them, for one seed: a gigabyte
 
 
 class Note(eqx.Module):
-    """What is kept of a state to measure by."""
+    """What the measures need of a state."""
 
     place: UInt32[Array, ""]
     happens: Bool[Array, " events"]
@@ -40,12 +40,12 @@ def note(world: World, state: Any) -> Note:
 
 
 def seen_names(world: World) -> list[str]:
-    """What visits are counted of: objects in view, then events."""
+    """The names of all that visits are counted of: objects that can be in view, then events."""
     return [channel.name for channel in world.channels if channel.kind == "one_hot"] + list(world.events)
 
 
 def measure_streams(world: World, reward: IntrinsicReward, params: Params, streams: Window, notes: Note) -> Measured:
-    """Of streams [E, S, ...], frames packed, and what was noted of their states [E, S+1]."""
+    """The measures of E streams [E, S, ...], whose frames are packed, from these and the notes [E, S+1]."""
 
     def of_one(stream_and_notes: tuple[Window, Note]) -> Evaluation:
         stream, noted = stream_and_notes

@@ -26,7 +26,7 @@ ExactPay = Callable[[Int[Array, " S"], UInt8[Array, "S+1 V V C"]], tuple[Float[A
 
 
 def ideal(reward: IntrinsicReward) -> IntrinsicReward:
-    """The same reward of the exact table; an error for a reward that is more than a function of the table."""
+    """The same reward, paid on the exact table; an error for a reward that needs more than a table."""
     if not reward.reads_table_alone or reward.acts_at_random:
         raise NdigoError(f"reward {reward.name} has no ideal: it reads more than predictions (pe and ndigo-H have one)")
 
@@ -38,7 +38,7 @@ def ideal(reward: IntrinsicReward) -> IntrinsicReward:
 
 
 def pay_exactly(reward: IntrinsicReward, world: Any, *splits: Callable[[Nats], Float[Array, "T K C"]]) -> ExactPay:
-    """What the reward makes of the exact table of an episode, once for each way to split its nats by channel."""
+    """The reward on an episode's exact table, once for each of the ways to split its nats by channel (`splits`)."""
     filter_, K = make_filter(world), reward.num_ahead
     if exact_horizon(world, K) < K:
         raise NdigoError(f"reward {reward.name} looks {K} steps ahead, further than is exact in world {world.name}")

@@ -1,4 +1,4 @@
-"""What one stream is paid. A reward is written for [T, batch]: the batch is one."""
+"""Pay for a single stream [T, ...]. Rewards are written for batches [T, B, ...], so it becomes a batch of one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ndigo.types import Paid, Seen
 
 
 def pay_stream(reward: IntrinsicReward, params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
-    """What the reward makes of a window of one stream: r_t [T], r_tc [T, C]."""
+    """What the reward pays for a window of one stream: r_t [T], r_tc [T, C]."""
     paid = reward.pay_steps(params, memory, model, batch_of_one(seen))
     return eqx.tree_at(_by_step, paid, replace_fn=lambda x: x[:, 0])
 
 
 def batch_of_one(seen: Seen) -> Seen:
-    """The same window with a batch axis of 1 behind those of time and steps ahead."""
+    """The same window as a batch of one: [T, 1, ...], and the table [T, K, 1, C]."""
     old = seen.window
     series = replace(old, belief=None, agent_state=None, start=None)
     series, z_t, b_t = jax.tree.map(lambda x: x[:, None], (series, seen.z_t, seen.b_t))

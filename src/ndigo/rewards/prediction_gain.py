@@ -12,7 +12,7 @@ PERIOD = 2  # paper
 
 
 def after_update(memory, model, paid, step):
-    """Keeps the model that has just paid, on even steps: the copy lags by 1 or 2 updates (at the first by none)."""
+    """On even steps copies the model that has just paid. So the copy is 1 or 2 updates old (0 at the first update)."""
     return jax.tree.map(lambda old, new: jnp.where(step % PERIOD == 0, new, old), memory, model)
 
 

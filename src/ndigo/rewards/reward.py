@@ -1,14 +1,14 @@
-"""The `IntrinsicReward` record: a reward is a function of what the world model made of a window.
+"""The `IntrinsicReward` record: a reward is a function of what the world model makes of a window.
 
-A reward may own parameters and a loss for them (ICM), and a memory that no gradient reaches: the copy of the model
-that prediction gain compares with, or running statistics. The learner hands it everything, so a reward imports
-neither the model nor the agent.
+There are three ways to write one:
 
-A reward that is a weighted sum of losses says which, by its `reads`, and needs no function: prediction error is
-`IntrinsicReward("pe", reads=((1, 1.0),))`.
-
-A reward that no window can tell, because it takes the episode from its start, is computed when the episode is
-collected (`on_episode`) and stored with its frames. Without a `pay` of its own it is paid as it was stored.
+- A weighted sum of the model's losses needs no function: prediction error is
+  `IntrinsicReward("pe", reads=((1, 1.0),))`.
+- Any other function of a window is a `pay`. It may own parameters, trained on a loss of its own (ICM), and a memory
+  that no gradient reaches: the copy of the model that prediction gain compares with, or running statistics. The
+  learner hands it all of these, so a reward imports neither the model nor the agent.
+- A reward that needs the episode from its start is an `on_episode`: computed when the episode is collected, and stored
+  with its frames.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from ndigo.config import LONGEST_HORIZON, Config
 from ndigo.errors import NdigoError
 from ndigo.types import Paid, Seen, Window, ahead
 
-Reads = tuple[tuple[int, float], ...]  # (k, w)
+Reads = tuple[tuple[int, float], ...]  # pairs (k, w): the loss of a frame predicted k steps ahead, and its weight
 
 
 def task_of(window: Window) -> Float[Array, "T *B"]:
-    """What the world's own task paid; 0 where it has none."""
+    """The reward of the world's own task; 0 where it has none."""
     return jnp.zeros(window.a_t.shape) if window.task_t is None else window.task_t
 
 
 def mean_over_steps(x_t: Float[Array, "T *B"], window: Window) -> Float[Array, ""]:
-    """The mean over a window's steps, for a reward's own loss."""
+    """The mean over a window's real steps (`Window.is_step`), for a reward's own loss."""
     return jnp.where(window.is_step, x_t, 0.0).sum() / jnp.maximum(window.is_step.sum(), 1)
 
 
 def paid(r_tc: Float[Array, "T *B C"], is_known: Bool[Array, "T *B"] | None = None) -> Paid:
-    """The record of a reward that is a sum over channels and has no loss of its own."""
+    """The record for a reward that is a sum over channels and has no loss of its own; known everywhere by default."""
     r_t = r_tc.sum(axis=-1)
     known = jnp.ones(r_t.shape, bool) if is_known is None else jnp.broadcast_to(is_known, r_t.shape)
     return Paid(r_t=r_t, r_tc=r_tc, is_known=known, loss=jnp.float32(0.0))
 
 
 def table(seen: Seen) -> Float[Array, "T K *B C"]:
-    """The window's losses; an error names the mistake when the model predicted nothing."""
+    """The window's table of losses; an error where the model predicts nothing."""
     if seen.loss_tk is None:
         raise ValueError("this reward reads predictions, but the model it was given makes none")
     return seen.loss_tk
@@ -57,34 +57,35 @@ def table(seen: Seen) -> Float[Array, "T K *B C"]:
 def sum_of_losses(
     loss_tk: Float[Array, "T K *B C"], reads: Reads, window: Window
 ) -> tuple[Float[Array, "T *B C"], Bool[Array, "T *B"]]:
-    """r_t = sum over (k, w) of w L[t+1 | t+1-k]: frame t+1, as it was guessed k steps before.
+    """r_t = sum over (k, w) of w L[t+1 | t+1-k], the losses of frame t+1 as predicted k steps before; and where known.
 
-    A guess from before the episode's first frame is the one from that frame. Also where it is known: where the window
-    holds what is summed, or what it does not hold cancels, as NDIGO's first H steps are one loss less itself.
+    Where an episode has no frame k steps before t+1, its first frame stands in. The sum is known where the window holds
+    all of its losses, and where those it does not hold are one and the same and their weights cancel. That is so in the
+    first H steps of an episode for NDIGO, whose two losses there are the same.
     """
     here, ever = window.frames_before()
     r_tc, is_known, beyond = jnp.zeros_like(loss_tk[:, 0]), jnp.ones(here.shape, bool), jnp.zeros(here.shape)
     for k, w in reads:
-        k_t = jnp.minimum(k, ever + 1)
+        k_t = jnp.minimum(k, ever + 1)  # how far ahead it was in fact predicted
         is_held, is_from_first = k_t <= here + 1, k > ever
         guess = _k_before(loss_tk, k)
         for j in range(1, k):
             guess = jnp.where((k_t == j)[..., None], _k_before(loss_tk, j), guess)
         r_tc += jnp.where(is_held[..., None], w * guess, 0.0)
         is_known &= is_held | is_from_first
-        beyond += jnp.where(is_held, 0.0, w)  # of that one loss, where it is not held
+        beyond += jnp.where(is_held, 0.0, w)  # the weight of the first frame's loss, where the window lacks it
     return r_tc, is_known & (jnp.abs(beyond) < 1e-6)
 
 
 def _k_before(loss_tk: Float[Array, "T K ..."], k: int) -> Float[Array, "T ..."]:
-    """L[t+1 | t+1-k], and 0 where that was guessed before the window."""
+    """L[t+1 | t+1-k], and 0 where frame t+1-k lies before the window."""
     T = len(loss_tk)
     return jnp.concatenate([jnp.zeros_like(loss_tk[: k - 1, 0]), ahead(loss_tk, k)[: max(T - k + 1, 0)]])[:T]
 
 
 @dataclass(frozen=True)
 class PaySum:
-    """The `pay` of a reward that has `reads` alone, and perhaps others of the model that it remembers."""
+    """The `pay` of a reward that has `reads`, and perhaps `reads_memory`."""
 
     reads: Reads
     reads_memory: Reads = ()
@@ -99,7 +100,7 @@ class PaySum:
 
 
 def pay_stored(params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
-    """What `on_episode` found when the window's episode was collected."""
+    """The `pay` of a reward that has an `on_episode`: what it paid when the episode was collected."""
     if seen.window.r_tc is None:
         raise NdigoError("this reward is computed when an episode is collected, and this window has none stored")
     stored = paid(seen.window.r_tc)
@@ -119,13 +120,16 @@ PayEpisode = Callable[[Any, Array, Array], Array]  # model, a_t [S], o_t [S+1, V
 
 @dataclass(frozen=True)
 class IntrinsicReward:
-    """How a window is paid: by `pay`, by `reads` alone, by `on_episode`, or by a `pay` that reads what that stored.
+    """One intrinsic reward.
 
-    pay(params, memory, model, seen) -> Paid, recomputed with the current model on every sampled window.
-    on_episode(world)(model, a_t, o_t) -> r_tc, computed once, with the model that saw the episode being collected;
-        [S, 1] where the pay has no split by channel. `pay` finds it in seen.window.r_tc.
-    after_update(memory, model, paid, step) -> memory. The model is the one that paid, `paid` what it paid for the
-        update's windows with what `pay` left in `paid.notes`: running statistics are a memory that adds it up.
+    pay(params, memory, model, seen) -> Paid, computed with the current model on every sampled window.
+    reads: the reward is the sum over (k, w) of w L_{t+1|t+1-k}, k cut at the episode's first frame. No `pay` is needed,
+        and other agents can be paid it step by step (`ndigo.curiosity`).
+    reads_memory: the same, of losses under the model that `remember` kept; added to the sum.
+    on_episode(world)(model, a_t, o_t) -> r_tc [S, C], computed once, with the model of the time when the episode is
+        collected; [S, 1] where the pay has no split by channel. A `pay` beside it finds it in seen.window.r_tc.
+    after_update(memory, model, paid, step) -> memory, after each update. `model` is the one that has paid, `paid` what
+        it paid for the update's windows, with the `notes` that `pay` left: running statistics add those up.
     """
 
     name: str
@@ -134,15 +138,13 @@ class IntrinsicReward:
     remember: Callable[[Any], Any] = _nothing  # model -> memory
     after_update: Callable[[Any, Any, Paid, Any], Any] = _unchanged
     on_episode: Callable[[Any], PayEpisode] | None = None
-    num_ahead: int = 1  # how far into the table it looks: K is at least this
-    # (k, w), where it is a sum: r_t = sum of w L_{t+1|t+1-k}, k cut at the episode's first frame; so it is paid step by
-    # step. `reads_memory` is the same under the model that `remember` kept. Any order; kept sorted, the furthest last.
-    reads: Reads = ()
+    num_ahead: int = 1  # the furthest prediction it reads: K is at least this
+    reads: Reads = ()  # sorted when the record is made
     reads_memory: Reads = ()
     trains_belief: bool = False  # True: the belief learns from Paid.loss and nothing is predicted
     acts_at_random: bool = False  # True: no policy is learned
     pays_task: bool = False  # True: it pays what the world's own task does, and needs one
-    needs_float32: bool = False  # True: paid by float32 models; bfloat16's rounding would drown a small difference
+    needs_float32: bool = False  # True: paid by a float32 model, since bfloat16's rounding would drown it
 
     def __post_init__(self) -> None:
         for name in ("reads", "reads_memory"):
@@ -160,17 +162,17 @@ class IntrinsicReward:
 
     @property
     def is_sum_alone(self) -> bool:
-        """True where it pays what it reads by its own record, and has no function of its own."""
+        """True where its name and its `reads` are all there is to it."""
         return isinstance(self.pay, PaySum) and self == IntrinsicReward(self.name, reads=self.reads)
 
     @property
     def reads_table_alone(self) -> bool:
-        """True where it may be paid on any table of losses: it has no networks, memory or stored pay of its own."""
+        """True where a table of losses is all it needs: no networks, memory or stored pay of its own."""
         own = {field.name for field in fields(self) if getattr(self, field.name) != field.default}
         return not own & {"init", "remember", "on_episode", "trains_belief", "pays_task"}
 
     def pay_steps(self, params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
-        """What `pay` makes of the window's steps; between two episodes of a stream is none to be paid."""
+        """What `pay` pays, and 0 where the window has no real step (`Window.is_step`)."""
         found, is_step = self.pay(params, memory, model, seen), seen.window.is_step
         return replace(
             found,
@@ -181,7 +183,7 @@ class IntrinsicReward:
 
 
 def _sorted_reads(reward: IntrinsicReward, name: str) -> tuple[tuple[int, float], ...]:
-    """Its pairs (k, w) by k; an error in one line where they are none."""
+    """The field's pairs (k, w), sorted; an error where it holds anything else."""
     whose, found = f"reward {reward.name}: {name}", getattr(reward, name)
     try:
         pairs = sorted((operator.index(k), float(w)) for k, w in found)
@@ -205,14 +207,14 @@ def _refuse_too_far(reward: IntrinsicReward, name: str) -> None:
 
 
 def refuse_short(reward: IntrinsicReward, holder: str, num_steps: int, so: str) -> None:
-    """An error where a window or an episode (`holder`) is shorter than the reward looks ahead."""
+    """An error where a window or an episode (`holder`) has fewer steps than the reward looks ahead."""
     if num_steps < reward.num_ahead:
         looks = f"reward {reward.name} looks {reward.num_ahead} steps ahead"
         raise NdigoError(f"{looks}, and {holder} has {num_steps}: {so}")
 
 
 def earned(config: Config, paid: Paid, window: Window) -> tuple[Float[Array, "T *B"], Bool[Array, "T *B"]]:
-    """What the agent learns to earn, the weighted sum of curiosity's and the task's reward; and where it is known."""
+    """What the agent learns to earn, curiosity's and the task's reward in their weights; and where it is known."""
     if (config.curiosity_weight, config.task_weight) == (1, 0):
         return paid.r_t, paid.is_known
     r_t = config.curiosity_weight * paid.r_t + config.task_weight * task_of(window)

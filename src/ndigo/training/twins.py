@@ -1,4 +1,4 @@
-"""Which of two twins computes: the one place that knows of the fast ones."""
+"""Chooses between the plain functions and their fast twins: the one place of the core that imports `ndigo.fast`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ndigo.worlds.rollout import begin_where
 
 
 def compiled(function: Callable[..., Any], name: str, made_from: Any, donate: int | None = None) -> Callable[..., Any]:
-    """`jit` of a function, whose argument number `donate` may be overwritten.
+    """`jit` of a function; its argument number `donate` may be overwritten.
 
-    The rest is for a twin that looks among programs of earlier commands: the name tells the function from others that
-    are `made_from` the same.
+    The fast twin looks for the program among those of earlier commands, by the function's name and by the settings it
+    is `made_from`; the plain one needs neither.
     """
     return jax.jit(function, donate_argnums=() if donate is None else (donate,))
 
@@ -40,12 +40,12 @@ PLAIN = Twins(
 
 
 def twins(config: Config) -> Twins:
-    """The fast ones, unless the run is plain."""
+    """The fast functions; the plain ones with `config.plain`."""
     return PLAIN if config.plain else FAST
 
 
 def computed_by(by: Twins, networks: Tree) -> Tree:
-    """The same networks, whose encoders and GRUs compute by these functions."""
+    """The same networks, with encoders and GRUs that call these functions."""
     functions: dict[type, Any] = {Encoder: by.encode, GRU: by.unroll}
 
     def with_twin(x: Any) -> Any:

@@ -1,15 +1,19 @@
-"""Streams: actors in a world whose episodes end by themselves, one after another.
+"""Streams: acting in worlds whose episodes end by themselves.
 
-A slot holds one frame. After a frame that ends its episode stands the first frame of the next, and the "step" between
-them is none (`types.Window`). An actor goes on from round to round where it was; its belief and its network's state are
-stored before every window, as of the round they were computed in (R2D2's stored states).
+An actor plays one episode after another, and goes on in the next round where it was in the last. What it sees is an
+endless stream of *slots*, one frame each: the last frame of an episode, then the first frame of the next. Between those
+two lies no real step (`types.Window`). A round's slots are cut into windows for the replay; each window is stored with
+the belief and the Q-network's state before it, as they were then (R2D2's stored states).
 
-collector.py      what a maker of actors returns, here and for whole episodes (`training/acting.py`)
-actor.py          what an actor carries, how it chooses, and what an end leaves of it
-slots.py          a stretch of its stream on the device, as rows for the replay
+collector.py      the record that makers of actors return, here and for whole episodes (`training/acting.py`)
+actor.py          one actor: its state, its choice at a frame, its step to the next
+slots.py          an actor's slots, played on the device and cut into windows
 crowd.py          all actors of a seed, exploring and greedy
-hosted.py         the same streams where the world's environments are stepped by processes of the host
-host_rows.py      the rows they become
-host_slots.py     a stretch of such a stream: all environments step, the device decides
-host_episodes.py  greedy episodes there, and what is measured of them
+
+The rest is for worlds whose environments are stepped by processes of the host, while the device decides and learns:
+
+hosted.py         the trainer of such a world
+host_slots.py     the environments, and the slots of actors in them
+host_rows.py      those slots as windows of the replay
+host_episodes.py  greedy episodes, and what is measured of them
 """

@@ -1,4 +1,4 @@
-"""One actor of a stream: what it carries from frame to frame, and how it goes on."""
+"""One actor of a stream: its state, its choice at a frame, its step to the next."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ndigo.agent import chance, draw_lengths
 
 
 class Actor(eqx.Module):
-    """One actor between two slots: its world, what it carries from frame to frame, and its finished episodes."""
+    """One actor, about to look at a frame."""
 
-    state: Any  # the world's; None where the host has it
-    is_first: Bool[Array, ""]  # whether it looks at the first frame of an episode
-    time: Int[Array, ""]  # the frame's step in its episode
+    state: Any  # the world's; None where the host steps it
+    is_first: Bool[Array, ""]  # the frame is an episode's first
+    time: Int[Array, ""]  # steps of the episode before the frame
     a_tm1: Int[Array, ""]
     h_tm1: Float[Array, " D"]  # the Q-network's state
     left: Int[Array, ""]  # steps left of its random stretch
     repeated: Int[Array, ""]  # the stretch's action
-    task_return: Float[Array, ""]  # of this episode, undiscounted
-    finished: Float[Array, " 3"]  # episodes, and the sums of their steps and of their task returns
+    task_return: Float[Array, ""]  # of this episode so far, undiscounted
+    finished: Float[Array, " 3"]  # of finished episodes: their number, and the sums of their steps and task returns
 
 
 def new_actor(state: Any, size: int) -> Actor:
-    """At the first frame of an episode, that of `state`."""
+    """An actor at the first frame of an episode, that of `state`."""
     zero = jnp.int32(0)
     return Actor(
         state=jax.tree.map(_strong, state),
@@ -43,22 +43,22 @@ def new_actor(state: Any, size: int) -> Actor:
 
 
 def new_actors(lead: tuple[int, ...], size: int) -> Actor:
-    """Such actors as `lead` has axes for, whose worlds the host has."""
+    """An array of new actors of that shape, in worlds that the host steps."""
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (*lead, *x.shape)), new_actor(None, size))
 
 
 def _strong(x: Any) -> Array:
-    """Without the weak type that Python's numbers have: after a round none is left, and `jit` would compile twice."""
+    """Without the weak type of Python's numbers: a round's results have none, so `jit` would compile a second time."""
     x = jnp.asarray(x)
     return x.astype(x.dtype) if jax.typeof(x).weak_type else x
 
 
 class Draws(eqx.Module):
-    """An actor's chances at S slots, drawn before them: they depend on no state."""
+    """An actor's randomness for S slots, drawn beforehand since it depends on no state."""
 
-    is_due: Bool[Array, " S"]  # an idle actor begins a random stretch
-    length: Int[Array, " S"]  # of that stretch
-    action: Int[Array, " S"]  # and what it repeats
+    is_due: Bool[Array, " S"]  # here a random stretch begins, unless one is under way
+    length: Int[Array, " S"]  # that stretch's length
+    action: Int[Array, " S"]  # and its action
 
 
 def draw_slots(key: Array, epsilon: Float[Array, ""], num_slots: int, num_actions: int, longest: int) -> Draws:
@@ -71,7 +71,7 @@ def draw_slots(key: Array, epsilon: Float[Array, ""], num_slots: int, num_action
 
 
 class Decision(eqx.Module):
-    """What an actor does at a frame, and what it carries on from there."""
+    """What an actor does at a frame, and its state after it."""
 
     a_t: Int[Array, ""]
     mu_t: Float[Array, ""]
@@ -94,7 +94,7 @@ def decide(policy: Any, epsilon: Float[Array, ""], num_actions: int, o_t: Any, a
 
 
 def advance(actor: Actor, did: Decision, is_last: Bool[Array, ""], r_t: Float[Array, ""], state: Any) -> Actor:
-    """The actor at its next frame, that of `state`; where its frame was the last, all but its tally begins anew."""
+    """The actor at its next frame, that of `state`; after an episode's last frame all but `finished` starts again."""
     over = is_last.astype(jnp.float32)
     return Actor(
         state=state,

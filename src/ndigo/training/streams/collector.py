@@ -1,4 +1,4 @@
-"""How one seed's actors fill the replay and are measured: what episodes (`acting.py`) and streams have in common."""
+"""`Collector`: how one seed's actors fill the replay and are evaluated, by whole episodes (`acting.py`) or streams."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from ndigo.types import Window
 
 @dataclass(frozen=True)
 class Collector:
-    """The functions of one seed; they lower the networks they are given to the run's precision."""
+    """The functions of one seed. Each lowers the networks it is given to the run's precision."""
 
-    start: Callable[[Array, Params], Any]  # key, params -> the actors before their first round; None: each is new
+    start: Callable[[Array, Params], Any]  # key, params -> the actors; None where each round starts new episodes
     explore: Callable[[Array, Params, Any], tuple[Window, Any]]  # key, params, actors -> a round's windows, actors
-    measure: Callable[[Params, Array], Measured]  # params, key -> greedy episodes
-    windows_per_round: int  # of this part of the seed
-    steps: int  # of each actor in a round
+    measure: Callable[[Params, Array], Measured]  # params, key -> what greedy episodes show
+    windows_per_round: int  # on this device, where a seed is split between several
+    steps: int  # per actor and round
 
 
 class Exploring(NamedTuple):
-    """How the actors of a round act."""
+    """How a seed's actors explore."""
 
     epsilons: Float[Array, " E"]
-    longest: int  # random stretch
-    greedy: Float[Array, ""]  # the epsilon of those that are measured: 0, or 1 for who acts at random
+    longest: int  # the longest random stretch
+    greedy: Float[Array, ""]  # the epsilon of evaluations: 0, or 1 for a reward that acts at random
 
 
 def exploring(config: Config, reward: IntrinsicReward) -> Exploring:

@@ -1,4 +1,4 @@
-"""All actors of one seed: how they explore round by round, and the greedy ones that are measured."""
+"""All actors of one seed, in a world on the device: how they explore, round by round, and how they are evaluated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Crowd(eqx.Module):
 
 
 def windows_of_actor(config: Config, world: World, reward: IntrinsicReward) -> int:
-    """How many windows each actor fills in a round."""
+    """How many windows each actor fills per round; an error for a reward that needs whole episodes."""
     if reward.on_episode is not None:
         raise NdigoError(
             f"reward {reward.name} is computed on whole episodes of one length; those of {world.name} end by themselves"
@@ -66,7 +66,7 @@ def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twin
         return jax.tree.map(lambda x: lax.collapse(x, 0, 2), rows), Crowd(actors=actors, b_tm1=b_tm1)
 
     def measure(params: Params, key: Array) -> Measured:
-        """Streams from an episode's start on."""
+        """Greedy streams of `num_steps` slots, each from the start of an episode."""
         params = lower(params, config.precision)
         policy, size = by.joined(params.agent), params.model.core.size
 

@@ -31,7 +31,7 @@ Measure = Callable[[Params, Array], Measured]
 
 
 def words_of(place: Float[np.ndarray, "... M"]) -> UInt32[np.ndarray, "... 2*M"]:
-    """All bits of float64 numbers, for a device whose numbers have half as many; -0.0 is no other place."""
+    """All bits of float64 numbers as 32-bit words, since the device has no float64; -0.0 counts as 0.0."""
     return (np.asarray(place, np.float64) + 0.0).view(np.uint32)
 
 
@@ -45,7 +45,7 @@ def make_measure(
     joined: Callable[[Params], Any],
     epsilons: Float[Array, " E"],
 ) -> Measure:
-    """measure(params [S, ...], key), of all seeds: E episodes at a time; same key, same episodes."""
+    """measure(params [S, ...], key) of all seeds, E episodes at a time; the same key gives the same episodes."""
     S, E, num_steps = config.seeds, len(epsilons), world.num_steps
     draw = drawing(num_steps, world.num_actions, 1, epsilons)
 
@@ -61,7 +61,7 @@ def make_measure(
     measure_all = by.compiled(jax.vmap(measure_seed), "measure", None)
 
     def play_block(policy: Any, key: Array) -> tuple[Slots, np.ndarray, np.ndarray]:
-        """The slots of E episodes of each seed, and at each of their frames the place and what happens there."""
+        """The slots of E episodes of each seed, and for each frame its place and its events."""
         keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(S))
         told, notes = environments.begin(seed_of(key)), []
 

@@ -1,4 +1,4 @@
-"""The rows that streams of the host become; and for their types, actors of one seed that see nothing."""
+"""Streams of the host as windows of the replay."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ndigo.worlds.host import on_the_host
 
 
 def make_hosted(config: Config, world: World, reward: IntrinsicReward) -> Collector:
-    """The types of what `hosted` collects: `explore` gives rows of nothing, and whoever plays is the host's trainer."""
+    """A collector for the shapes and types alone: its `explore` returns empty windows. `hosted.py` does the playing."""
     num_windows = windows_of_actor(config, world, reward)
     E, num_slots = config.actors, num_windows * config.window
 
@@ -39,7 +39,7 @@ def make_hosted(config: Config, world: World, reward: IntrinsicReward) -> Collec
 
 
 def rows_of(config: Config, world: World, params: Params, slots: Slots, crowd: Crowd) -> tuple[Window, Crowd]:
-    """The slots of one seed as one block of the replay, and its actors with the beliefs after them."""
+    """The slots of one seed as windows of the replay, and its actors with the beliefs after them."""
     rows = jax.vmap(lambda slots: cut_slots(slots, config.window, world.num_actions))(slots)
     rows, b_tm1 = believe(world, lower(params, config.precision).model.core, rows, crowd.b_tm1)
     return jax.tree.map(lambda x: lax.collapse(x, 0, 2), rows), replace(crowd, b_tm1=b_tm1)

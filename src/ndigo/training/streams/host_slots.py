@@ -1,7 +1,7 @@
 """Environments of the host, and slots of actors in them: what `slots.py` is for a world on the device.
 
-each slot   one program   o_t -> a_t, and o_t and what was done go into arrays that stay on the device
-            one wait      for a_t; the environments step, and meanwhile the host is free
+Each slot is one program, from o_t to a_t, which also writes both into arrays that stay on the device; and one wait, for
+a_t. Then the environments step, and meanwhile the host is free.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Play = Callable[..., tuple[Actor, Told, Slots]]
 
 
 class SeedEnvironments:
-    """E environments for each of S seeds, made when they are first asked for; `listen` is called where one waits."""
+    """E environments for each of S seeds, made on first use; `listen` is called while the host waits for them."""
 
     def __init__(self, world: World, num_seeds: int, num_actors: int):
         assert world.host is not None
@@ -39,7 +39,7 @@ class SeedEnvironments:
         self.listen: Listen = nobody
 
     def begin(self, seed: int) -> Told:
-        """New episodes everywhere; what is told is [S, E, ...]."""
+        """Starts new episodes everywhere; what it returns leads with [S, E]."""
         if self._envs is None:
             num = math.prod(self._shape)
             self._envs = self._host.open(num, num_processes(num))
@@ -59,9 +59,7 @@ class SeedEnvironments:
         self._envs = None
 
     def _refuse_wrong(self, told: Told) -> None:
-        """An error where a frame is none that the world declares: its code would be another's. One of them each time,
-        which takes microseconds, and all of them in turn.
-        """
+        """An error for a frame that is not as the world declares. Each step checks one environment's, in turn."""
         n = self._num_steps % math.prod(self._shape)
         self._num_steps += 1
         if (wrong := self._world.frame.wrong(jax.tree.map(lambda x: x[n : n + 1], told.o_t))) is not None:
@@ -73,12 +71,12 @@ class SeedEnvironments:
 
 
 def num_processes(num: int) -> int:
-    """As many as there are cores, or the next fewer that share the environments out evenly."""
+    """The number of cores, or the largest number below it that divides the environments evenly."""
     return max(n for n in range(1, num_cores() + 1) if num % n == 0)
 
 
 def num_cores() -> int:
-    """Those that this process may use, where the system says so: a scheduler lends some of a machine's."""
+    """The cores that this process may use, where the system says so: a scheduler can grant fewer than there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -101,7 +99,7 @@ def make_player(world: World, by: Twins) -> Play:
     advance_all = jax.vmap(jax.vmap(advance_one))
 
     def look(slots: Slots, actors: Actor, told: Told, t: Array) -> tuple[Slots, Actor]:
-        """What is seen at slot t is noted, and what was paid for the slot before; before the first stands the last."""
+        """Writes what is seen at slot t, and what was paid for slot t-1 (at t = 0 slot -1: the last, written later)."""
         seen = {"a_tm1": actors.a_tm1, "is_first": actors.is_first, "time": actors.time}
         slots = put(slots, t, o_t=world.frame.pack(told.o_t), is_terminal=told.is_terminal, **seen)
         task_return = actors.task_return + told.reward
@@ -144,7 +142,7 @@ def make_player(world: World, by: Twins) -> Play:
 
 
 def put(slots: Slots, t: Array, **values: Any) -> Slots:
-    """The slots [S, E, n] with values [S, E] at t, in place where they are handed over."""
+    """The slots [S, E, n] with values [S, E] at t; in place where the slots are donated."""
 
     def into(x_t: Array, x: Array) -> Array:
         return lax.dynamic_update_index_in_dim(x_t, jnp.asarray(x), t, axis=2)
@@ -154,7 +152,7 @@ def put(slots: Slots, t: Array, **values: Any) -> Slots:
 
 
 def nothing_seen(world: World, size: int, lead: tuple[int, ...], num_slots: int, num_rows: int) -> Slots:
-    """Slots with zeros in them, after the axes `lead`; the network's states are [rows, size]."""
+    """Slots of zeros with the leading axes `lead`; the network's states are [num_rows, size]."""
 
     def of(shape: tuple[int, ...], dtype: Any, more: int = 0) -> Array:
         return jnp.zeros((*lead, num_slots + more, *shape), dtype)
@@ -174,7 +172,7 @@ def nothing_seen(world: World, size: int, lead: tuple[int, ...], num_slots: int,
 
 
 def drawing(num_slots: int, num_actions: int, longest: int, epsilons: Array) -> Callable[[Array], Draws]:
-    """keys [S] -> the chances of E actors, [S, E, slots]."""
+    """keys [S] -> the randomness of E actors, [S, E, slots]."""
 
     def of_actor(key: Array, epsilon: Array) -> Draws:
         return draw_slots(key, epsilon, num_slots, num_actions, longest)

@@ -4,8 +4,9 @@
                 host     sends a_t; the processes step; receives o_{t+1}
                 device   every few slots an update, sent off while the processes step
 
-The rows are those of a stream on the device: the same functions choose, advance and cut. Actions come from the network
-as it was before the update under way, so that nobody waits for it; mu_t is the chance they had, as ever.
+The windows are those of a stream on the device: the same functions choose, advance and cut. Actions come from the
+network as it was before the update under way, so that acting never waits for learning; mu_t is the probability they
+had under that network.
 
 An environment's own state cannot be saved. A resumed run begins new episodes, and is not the same bit for bit.
 """
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def hosted(trainer: Trainer, config: Config, world: World, reward: IntrinsicReward, by: Twins) -> Trainer:
-    """The trainer with rounds and evaluations that environments of the host play."""
+    """The trainer, with rounds and evaluations played in environments of the host."""
     epsilons, longest, greedy = exploring(config, reward)
     num_watched = min(config.actors, config.evaluation_episodes)
     explorers, watched = (SeedEnvironments(world, config.seeds, num) for num in (config.actors, num_watched))
@@ -61,7 +62,7 @@ def hosted(trainer: Trainer, config: Config, world: World, reward: IntrinsicRewa
         return trainer.replay.add(stored, rows), crowd
 
     def begin(params: Params, crowd: Crowd, key: Array) -> tuple[Crowd, Told]:
-        """At first frames; of what was before only the tally of finished episodes is kept."""
+        """New actors at the first frames of new episodes; only the tally of finished episodes is kept."""
         new = start_all(key, params)
         actors = dataclasses.replace(new.actors, finished=crowd.actors.finished)
         return dataclasses.replace(new, actors=actors), explorers.begin(seed_of(key[0]))
@@ -98,11 +99,11 @@ def spread_over_slots(
     learn: Callable[..., Any],
     joined: Callable[[Params], Any],
 ) -> Callable[..., Any]:
-    """`run_rounds` of a trainer: a round's updates are spread over its slots, and learn from the rounds before it.
+    """A trainer's `run_rounds`, in which a round's updates are spread over its slots and learn from earlier rounds.
 
-    The first round of an empty replay is collected before anything is learned.
+    With an empty replay the first round is collected before anything is learned.
     """
-    looked_at: Told | None = None  # by the actors, between two calls
+    looked_at: Told | None = None  # what the actors see between two calls
     split = jax.jit(jax.vmap(lambda key: jax.random.split(key, 3), out_axes=1))
     split_updates = jax.jit(jax.vmap(lambda key: jax.random.split(key, num_updates), out_axes=1))
 

@@ -1,4 +1,4 @@
-"""Slots of a stream: played on the device, and cut into rows for the replay."""
+"""Slots of a stream: played on the device, and cut into windows, the rows of the replay."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ndigo.worlds.rollout import begin_where
 
 
 class Slots(eqx.Module):
-    """What S slots leave; those of frames have one more, of the frame after them."""
+    """S slots of a stream, and the frame after the last."""
 
     o_t: Any  # packed
     a_tm1: Int[Array, " S+1"]
@@ -32,7 +32,7 @@ class Slots(eqx.Module):
     a_t: Int[Array, " S"]
     mu_t: Float[Array, " S"]
     task_t: Float[Array, " S"]
-    h_tm1: Float[Array, "S D"]  # or of as many slots, equally far apart, as there will be rows
+    h_tm1: Float[Array, "S D"]  # the Q-network's; at every slot, or only where windows begin
 
 
 def play_slots(
@@ -46,7 +46,7 @@ def play_slots(
     note: Callable[[Any], Any] = lambda state: None,
     begin: Callable[..., Any] = begin_where,
 ) -> tuple[Actor, Slots, Any]:
-    """S slots of one actor; a stretch ends with its episode. Also what is to be noted of each of the S+1 states."""
+    """Plays S slots of one actor: the actor after them, the slots, and what `note` makes of each of the S+1 states."""
     assert world.ends is not None
     key_step, key_reset, key_draws = jax.random.split(key, 3)
     draws = (
@@ -77,7 +77,7 @@ def play_slots(
 
 
 def cut_slots(slots: Slots, T: int, num_actions: int) -> Window:
-    """One actor's slots as its replay rows, [W, T, ...], frames packed; their beliefs are not known yet."""
+    """One actor's slots as W windows, [W, T, ...]; frames stay packed, and `believe` fills in the beliefs."""
     num, small = len(slots.a_t) // T, action_type(num_actions)
 
     def rows(x_t: Any, more: int = 0) -> Any:
@@ -99,7 +99,7 @@ def cut_slots(slots: Slots, T: int, num_actions: int) -> Window:
 
 
 def believe(world: World, core: Core, rows: Window, b_tm1: Float[Array, "E D"]) -> tuple[Window, Float[Array, "E D"]]:
-    """The rows [E, W, ...] of E actors with the beliefs before each of them, and the beliefs after the last."""
+    """The windows [E, W, ...] of E actors with the belief before each window, and the beliefs after the last ones."""
 
     def body(b_tm1: Array, row: Window) -> tuple[Array, Array]:
         z_t = core.encoder(time_first(world.frame.unpack(row.o_t[:, :-1])))
