@@ -6,11 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.scipy.special import rel_entr
 from reference.brownian import ParkedWatcher
 from walked_path import follow
 
 from ndigo.agent import random_walker
-from ndigo.oracle import expected_ndigo, ideal_table, knowledge, make_filter
+from ndigo.oracle import ideal_table, knowledge, make_filter, predict_views
 from ndigo.rewards import make_ndigo_sum, ndigo_reward, sum_of_losses
 from ndigo.types import Policy, Window, ahead
 from ndigo.worlds import Object, make_world
@@ -199,6 +200,21 @@ def test_mean_reward_is_a_difference_of_information_gains(name, H):
         assert means.min() > -2e-5
     if (name, H) == ("brownian", 3):
         assert means.min() < -0.01
+
+
+def expected_ndigo(filter_, b_t, a_t, H):
+    """What NDIGO-H pays on average for each object, [T, N], given the history that ends with the frame it pays for.
+
+    E[r_{t+H-1} | h_t, a_t, ..., a_{t+H-1}] = KL(P_{t+H|t} || P_{t+H|t-1}) >= 0
+    """
+    T = a_t.shape[0]
+    num_paid = max(T - H, 0)
+    actions = a_t[jnp.arange(num_paid)[:, None] + jnp.arange(H + 1)]  # a_{t-1} ... a_{t+H-1}
+    look = jax.vmap(lambda b, a: predict_views(filter_.tables, b, a))
+    after = look(jax.tree.map(lambda leaf: leaf[1 : num_paid + 1], b_t), actions[:, 1:])
+    before = look(jax.tree.map(lambda leaf: leaf[:num_paid], b_t), actions)
+    gains = rel_entr(after, before).sum(axis=-1)
+    return jnp.concatenate([jnp.zeros((T - num_paid, gains.shape[1])), gains])
 
 
 def test_expected_reward_is_the_mean_of_the_reward_by_object():

@@ -72,8 +72,8 @@ def q_loss(
     """Half the squared distance of q(o_t, a_t) to h(G_t), averaged over the steps whose reward is known.
 
     Networks speak in rescaled values h(.), so the target network's are unscaled first; Retrace then works on raw
-    rewards, and h is applied to the finished return. Unknown rewards only stand at a window's start, where no other
-    step's return contains them. Where a window spans several episodes, no trace leads from one to the next.
+    rewards, and h is applied to the finished return. Unknown rewards only stand at a window's start, so no known step's
+    return contains one. Where a window spans several episodes, no trace leads from one to the next.
     """
     q_t = online.unroll(window)
     raw_t = unscale(lax.stop_gradient(target.unroll(window)))

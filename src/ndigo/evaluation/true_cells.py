@@ -11,7 +11,7 @@ from ndigo.worlds import World
 
 
 def object_cells(world: World, state: Any) -> Int[Array, " N"]:
-    """The true cells, row * columns + col, stored for the probe alone; none where nobody knows them."""
+    """The objects' true cells, row * columns + col; empty in a world without truth."""
     if world.truth is None or world.map_shape is None:
         return jnp.zeros(0, jnp.int16)
     objects, (rows, cols) = world.truth(state).objects, world.map_shape

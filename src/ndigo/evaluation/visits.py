@@ -25,7 +25,7 @@ class Visits(eqx.Module):
 
 
 def in_view(frame: Frame, o_t: Any) -> Bool[Array, "*T N"]:
-    """True where the object's channel is not empty; a frame that is not of bits has no such channel."""
+    """Whether each object's channel is not empty; only frames of bits have such channels."""
     if isinstance(frame, Join):
         return jnp.concatenate([in_view(part, o_t[name]) for name, part in frame.parts], axis=-1)
     if not isinstance(frame, Bits):

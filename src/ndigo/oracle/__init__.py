@@ -3,7 +3,7 @@
 from ndigo.oracle.exactness import exact_horizon
 from ndigo.oracle.filter import Belief, Filter, make_filter
 from ndigo.oracle.predictive import Nats, predict_nats, predict_views
-from ndigo.oracle.quantities import Knowledge, expected_ndigo, ideal_table, information_gain, knowledge
+from ndigo.oracle.quantities import Knowledge, ideal_table, information_gain, knowledge
 from ndigo.oracle.reference_agents import greedy, planner
 from ndigo.oracle.search import SearchPath, search_path, seek_path
 
@@ -14,7 +14,6 @@ __all__ = [
     "Nats",
     "SearchPath",
     "exact_horizon",
-    "expected_ndigo",
     "greedy",
     "ideal_table",
     "information_gain",

@@ -17,7 +17,7 @@ from jax.scipy.special import rel_entr
 from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.oracle.filter import Belief, Filter, views_of
-from ndigo.oracle.predictive import Nats, predict_nats, predict_views
+from ndigo.oracle.predictive import Nats, predict_nats
 
 NOWHERE = -1  # a cell that no object shares
 
@@ -84,20 +84,3 @@ def ideal_table(filter_: Filter, b_t: Belief, a_t: Int[Array, " T"], o_t: UInt8[
         channels=jnp.where(is_real[..., None], table.channels, jnp.nan),
         wall_cells=jnp.where(is_real, table.wall_cells, jnp.nan),
     )
-
-
-def expected_ndigo(filter_: Filter, b_t: Belief, a_t: Int[Array, " T"], H: int) -> Float[Array, "T N"]:
-    """What NDIGO-H pays on average for each object, given the history that ends with the frame it pays for.
-
-        E[r_{t+H-1} | h_t, a_t, ..., a_{t+H-1}] = KL(P_{t+H|t} || P_{t+H|t-1}) >= 0
-
-    The same mean as `ndigo_reward` of the exact table by channel, without the luck of the frame o_{t+H}.
-    """
-    tables, T = filter_.tables, a_t.shape[0]
-    num_paid = max(T - H, 0)
-    actions = a_t[jnp.arange(num_paid)[:, None] + jnp.arange(H + 1)]  # a_{t-1} ... a_{t+H-1}
-    look = jax.vmap(lambda b, a: predict_views(tables, b, a))
-    after = look(jax.tree.map(lambda leaf: leaf[1 : num_paid + 1], b_t), actions[:, 1:])
-    before = look(jax.tree.map(lambda leaf: leaf[:num_paid], b_t), actions)
-    gains = rel_entr(after, before).sum(axis=-1)
-    return jnp.concatenate([jnp.zeros((T - num_paid, gains.shape[1])), gains])

@@ -22,13 +22,13 @@ CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container, on Linux
 
 
 def disk_bytes(config: Config, world: World, reward: IntrinsicReward) -> int:
-    """The checkpoints that are kept, and one that is being written."""
+    """The bytes of the checkpoints that are kept, and of one being written."""
     state = jax.eval_shape(make_trainer(config, world, reward).init, jax.random.key(0))
     return (NUM_NEWEST + 1) * num_bytes(state)
 
 
 def sizes_of(config: Config, world: World, reward: IntrinsicReward) -> dict[str, int]:
-    """What the settings come to: parameters and world steps per seed, bytes, learner steps."""
+    """What the settings amount to: parameters and world steps per seed, bytes, learner steps."""
     trainer = make_trainer(config, world, reward)
     state = jax.eval_shape(trainer.init, jax.random.key(0))
     parameters = {
@@ -53,7 +53,7 @@ def num_entries(tree: Any) -> int:
 
 
 def refuse_too_large(state: Any) -> None:
-    """An error for a state that the device cannot hold; what is worked out on the way comes on top of it."""
+    """An error for a state that the device cannot hold; computing takes memory on top of that."""
     needed, there = num_bytes(state), device_bytes()
     if needed > there:
         raise NdigoError(
@@ -63,7 +63,7 @@ def refuse_too_large(state: Any) -> None:
 
 
 def device_bytes() -> int:
-    """Memory of all accelerators, or of the machine; other processes' are taken to be as this one's."""
+    """The memory of all accelerators, or of the machine; other processes are taken to have as much as this one."""
     limits = [(device.memory_stats() or {}).get("bytes_limit") for device in jax.local_devices()]
     if all(limits):
         return jax.process_count() * sum(limits)  # type: ignore[arg-type]

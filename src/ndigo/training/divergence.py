@@ -1,4 +1,4 @@
-"""A run stops at the first number that is not finite, and says which went first, where and when."""
+"""A run stops at the first number that is not finite, and says which number, of which seed, at which step."""
 
 from __future__ import annotations
 
@@ -29,13 +29,11 @@ OnDiverged = Callable[[Path, DivergedError], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: `finished`, `time` (its minutes are over), the name of the signal that stopped it, or, beside
-    others that went on, `diverged`.
-    """
+    """How a run ended."""
 
     step: int
-    why: str
-    problem: str = ""  # of one that diverged: which number, where and when
+    why: str  # finished; time, where its minutes are over; the signal that stopped it; diverged, while others went on
+    problem: str = ""  # of a run that diverged: which number, of which seed, when
 
     @property
     def is_stop(self) -> bool:
@@ -45,7 +43,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Diverged:
-    """Of runs side by side, those that have diverged; each is told of once."""
+    """Those of the runs side by side that have diverged; each is reported once."""
 
     say: Callable[[str], None]
     on_diverged: OnDiverged
@@ -60,7 +58,7 @@ class Diverged:
 def refuse_diverged(
     runs: Sequence[RunLanes], numbers: Numbers, arrays: Saved | None, step: int, diverged: Diverged
 ) -> None:
-    """An error unless the numbers and what is to be saved are finite; of several runs, the bad ones are `diverged`."""
+    """An error where a number, or an array to be saved, is not finite; of several runs the bad ones are `diverged`."""
     for run in runs if arrays is not None else ():
         run.writer.wait()
     errors = [divergence_of(run, numbers, arrays, step) for run in runs]
@@ -107,7 +105,7 @@ def refuse_bad_numbers(numbers: Numbers, last_step: int) -> None:
 
 
 def refuse_bad_weights(arrays: dict[str, np.ndarray], step: int) -> None:
-    """Looks through what is about to be saved, [S, ...]: a last step may spoil weights that no loss has met."""
+    """Looks through what is about to be saved, [S, ...]: the last update can spoil weights that no loss has used."""
     for name, value in arrays.items():
         if np.issubdtype(value.dtype, np.floating) and not np.isfinite(value).all():
             seed = int((~np.isfinite(value)).reshape(len(value), -1).any(axis=1).argmax())

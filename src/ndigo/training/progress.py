@@ -85,7 +85,7 @@ class TrainingProgress:
         self.bar.update(self.task, completed=seconds if self.is_timed else line["step"])
 
     def _fitted(self, parts: Sequence[str]) -> str:
-        """The parts in one line; on a terminal that is too narrow for it, in indented lines of whole parts."""
+        """The parts in one line, or in several indented ones where the terminal is too narrow."""
         lines = [parts[0]]
         for part in parts[1:]:
             if self.console.is_terminal and len(f"{lines[-1]}   {part}") > self.console.width:
@@ -124,7 +124,7 @@ class TrainingProgress:
         return [part for part in parts if part]
 
     def _trends(self, metric: str) -> list[str]:
-        """Of each number of the metric, a blank and its trend; nothing where no person looks, or of one evaluation."""
+        """A trend for each number of the metric, after a blank; only on a terminal, from the second evaluation on."""
         is_drawn = self.console.is_terminal and self.console.encoding.startswith("utf")
         if not is_drawn or len(self.evaluations) < 2:
             return []
@@ -133,7 +133,7 @@ class TrainingProgress:
 
 
 def bars(values: Sequence[float]) -> str:
-    """A bar per value: the lowest for 0 or the least below it, the highest for the largest; a blank for no number."""
+    """A bar per value, from 0 or the least value below it to the largest; a blank for what is no number."""
     known = [value for value in values if isfinite(value)]
     low, high = min([0.0, *known]), max([0.0, *known])
     per_value = (len(BARS) - 1) / (high - low) if high > low else 0.0

@@ -1,4 +1,4 @@
-"""What training left: the networks of a run's seeds, or of one agent file, to act with and to evaluate."""
+"""`Trained`: the networks of a run's seeds, or of one agent file, to act with and to evaluate."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class Trained:
     world: World
     reward: IntrinsicReward
     params: Params
-    learner_step: int | None = None  # of the checkpoint; None where an agent's file does not tell
+    learner_step: int | None = None  # of the checkpoint; None where an agent file does not say
 
     @property
     def num_seeds(self) -> int:
         return len(jax.tree.leaves(self.params)[0])
 
     def agent(self, seed: int = 0, label: str | None = None) -> Agent:
-        """One seed's agent; the label is for whoever looks at it."""
+        """One seed's agent; the label is shown wherever the agent is."""
         if not 0 <= seed < self.num_seeds:
             raise NdigoError(f"seed {seed}: there are seeds 0 to {self.num_seeds - 1}")
-        trained_as = self.settings.get("seed", seed)  # an agent's file has one seed, and remembers which
+        trained_as = self.settings.get("seed", seed)  # an agent file holds one seed, and says which it was
         about = {
             "label": label or f"{self.settings['reward']}, seed {trained_as}",
             "world": self.settings["config"]["world"],
@@ -70,7 +70,7 @@ class Trained:
     def measure(
         self, episodes: int = 100, seed: int = 0, on_done: Callable[[int], None] = lambda done: None
     ) -> Measured:
-        """The same, with tracking [S, N, ages] summed over whole hundreds; `on_done` hears how many are played."""
+        """The same, with tracking [S, N, ages] of all episodes played: whole hundreds. `on_done` gets their number."""
         at_once = min(episodes, EPISODES_AT_ONCE)
         config = dataclasses.replace(self.config, seeds=self.num_seeds, evaluation_episodes=at_once)
         trainer = make_trainer(config, self.world, self.reward)
@@ -95,7 +95,7 @@ class Trained:
         return Path(path)
 
 
-# One program each for all networks; an operation at a time would be a program for every shape among them.
+# Compiled whole: one operation at a time would be a program for every shape of array.
 @jax.jit
 def _of_seed(params: Params, seed: int) -> Params:
     return jax.tree.map(lambda x: x[seed], params)
@@ -107,7 +107,7 @@ def _as_seeds(params: Params) -> Params:
 
 
 def fetched(results: Any) -> Any:
-    """On the host, by a wait that Ctrl-C ends."""
+    """The results on the host; Ctrl-C ends the wait for them."""
     wait_for(results)
     return jax.device_get(results)
 
@@ -138,7 +138,7 @@ def from_file(path: Path, config: Config, world: World, reward: IntrinsicReward)
 
 
 def refuse_other_names(settings: dict[str, Any], world: World, source: Path) -> None:
-    """An error where the settings call what is measured by other names than the world: tables take them from there."""
+    """An error where the settings and the world name what is measured differently: tables use the settings' names."""
     names = {
         "channels": [channel.name for channel in world.channels],
         "in_view": seen_names(world),

@@ -1,7 +1,7 @@
-"""What a world has in place of pure functions where only the host can step it: many environments, stepped together.
+"""Worlds that only the host can step: in place of pure functions, many environments that are stepped together.
 
-An environment whose frame was its episode's last ignores the next action and begins anew (Gymnasium's NEXT_STEP), so
-what it shows from step to step is a stream as the replay has it: the true last frame, then the first of the next.
+After an episode's last frame an environment ignores the next action and starts again (Gymnasium's NEXT_STEP). So it
+shows a stream as the replay stores it: an episode's true last frame, then the first frame of the next.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ FAILED = "its environments failed: "  # and why, of those in other processes
 
 
 class Told(NamedTuple):
-    """What N environments show after a step, in NumPy."""
+    """What N environments tell after a step, in NumPy."""
 
     o_t: Any  # [N, ...] as the world's frame has it
     reward: Float[np.ndarray, " N"]  # of the task
     is_last: Bool[np.ndarray, " N"]
     is_terminal: Bool[np.ndarray, " N"]
-    place: Float[np.ndarray, "N M"]  # float64 numbers that tell where it is; M = 0: nobody says
+    place: Float[np.ndarray, "N M"]  # float64 numbers that say where it is; M = 0 where the world has none
     happens: Bool[np.ndarray, "N events"]
 
 
-Listen = Callable[[], None]  # called now and then by whoever waits; what it raises ends the wait
+Listen = Callable[[], None]  # called now and then during a wait; an error that it raises ends the wait
 
 
 def nobody() -> None:
-    """Where nobody listens."""
+    """Does nothing: the default `Listen`."""
 
 
 class Environments(Protocol):
@@ -55,15 +55,15 @@ Draw = Callable[[], Any]  # the environment's own picture of where it is, uint8 
 
 @dataclass(frozen=True, eq=False)
 class Host:
-    """How environments are made."""
+    """How a world's environments are made."""
 
-    open: Callable[[int, int], Environments]  # their number, and that of processes; 0: in this one, to be tried
-    open_drawn: Callable[[], tuple[Environments, Draw]]  # one in this process, to be looked at
-    num_envs: int | None = None  # actors that a run has unless its settings say so
+    open: Callable[[int, int], Environments]  # number of environments, number of processes (0: in this process)
+    open_drawn: Callable[[], tuple[Environments, Draw]]  # one environment in this process, to be looked at
+    num_envs: int | None = None  # a run's number of actors, unless its settings give another
 
 
 def on_the_host(name: str) -> Callable[..., Any]:
-    """In place of a pure function of such a world: an error that says why there is none."""
+    """Stands in for each pure function of such a world: calling it is an error that says why there is none."""
 
     def refuse(*args: Any) -> Any:
         raise NdigoError(

@@ -1,7 +1,7 @@
 """One episode of a policy in a world, with the truth for those who may read it.
 
-An episode of a key is one and the same for whoever plays it: the world draws as it does in training, and what the
-policy draws comes from a key of its own. A world that ends an episode by itself stays in its last state.
+The world's randomness depends on the key alone, not on the policy, which draws from a key of its own. A world that ends
+an episode by itself stays in its last state.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Rollout(eqx.Module):
 
 
 def begin_where(reset: Callable[[Array], Any], is_over: Bool[Array, ""], key: Array, state: Any) -> Any:
-    """`reset(key)` where the episode is over, else the state."""
+    """A new episode's state, `reset(key)`, where the episode is over; else `state`."""
     return jax.tree.map(lambda new, old: jnp.where(is_over, new, old).astype(old.dtype), reset(key), state)
 
 
