@@ -4,9 +4,10 @@
                       or a mixture of M such pictures               L = -ln sum_m w_m e^{-L_m},   w = softmax
     one_hot channel   one categorical over H*W cells and "absent"   L = -log_softmax(l)[where it is]
 
-The channels are independent given the prediction, so L(o) is the sum over channels. Walls are not independent of each
-other: an agent that may have been held up sees one of two views, each certain as a whole. A mixture can say that; cell
-by cell, that one piece of news would count, and be paid, for every cell in which the views differ.
+The channels are independent given the prediction, so L(o) is the sum over channels. The cells of a binary channel need
+not be: an agent that may have bumped into something will see one of two views of the walls, each certain as a whole. A
+mixture of pictures can say that. Cell by cell, the one piece of news would be counted, and paid, for every cell in
+which the two views differ.
 Paper: a ReLU on the output layer. Ours: none, because it cannot express p < 0.5 for a Bernoulli.
 """
 

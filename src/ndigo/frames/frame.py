@@ -4,11 +4,11 @@
     storage      unpack(pack(o_t)), bytes in between
     likelihood   L(o) = -ln p(o) in nats, split by channel
 
-For any fixed code c(o) of the frame NDIGO pays E r = I(o_t; c(o_{t+H}) | h), at most the information in the whole
-frame: a lower bound in nats, and 0 for white noise. So a kind of frame may coarsen what it predicts, but not learn the
-code.
+A frame may predict a fixed code c(o) of the observation in place of all of it. NDIGO then pays on average
+E r = I(o_t; c(o_{t+H}) | h), which is at most the information about the whole frame, and still 0 for white noise. The
+code must be fixed: a learned one could make itself easy to predict.
 
-A frame and its likelihood are values: hashable, and equal where they are made alike.
+Frames and likelihoods are values: hashable, and equal where they are made alike.
 """
 
 from __future__ import annotations
@@ -98,12 +98,12 @@ class Frame(Protocol):
 
 
 def shape_of(frame: Frame) -> Any:
-    """Of an observation; of a join, a dictionary of shapes."""
+    """An observation's shape; for a join, a dictionary of shapes."""
     return jax.tree.map(lambda leaf: tuple(leaf.shape), frame.spec)
 
 
 def code_of(frame: Frame, o_t: Any) -> Any:
-    """A frame as it is predicted, a tree of arrays: frames that no prediction tells apart have the same."""
+    """What is predicted of a frame, a tree of arrays: equal for frames that cost the same under any prediction."""
     return frame.likelihood().target(o_t)
 
 
@@ -113,7 +113,7 @@ def empty(frame: Frame, *lead: int) -> Any:
 
 
 def check_shape(name: str, frame: Frame, o: Any, lead: tuple[int, ...] = ()) -> None:
-    """An error where `o` is no tree of frames with these leading axes."""
+    """An error unless `o` holds frames of this kind with these leading axes."""
     if jax.tree.structure(o) != jax.tree.structure(frame.spec):
         known = f"a dictionary with {', '.join(frame.spec)}" if isinstance(frame.spec, dict) else "an array"
         raise NdigoError(f"{name} is a {type(o).__name__}, expected {known}")
@@ -128,14 +128,14 @@ def categorical_nats(logits: Float[Array, "... n"], index: Array) -> Float[Array
 
 
 def require_counts(what: str, **counts: Any) -> None:
-    """An error where one of the numbers is no whole number of at least 1."""
+    """An error unless all of them are whole numbers of at least 1."""
     for name, n in counts.items():
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise NdigoError(f"{what}: {name} is {n!r}, expected a whole number of at least 1")
 
 
 def require_names(what: str, names: Sequence[Any]) -> None:
-    """An error where one of the names is no text, or two are the same: pay is reported by them."""
+    """An error unless all names are text and no two are the same, since pay is reported by name."""
     for name in names:
         if not isinstance(name, str):
             raise NdigoError(f"{what}: the name {name!r} is no text")
@@ -144,13 +144,13 @@ def require_names(what: str, names: Sequence[Any]) -> None:
 
 
 def require_sequence(what: str, **values: Any) -> None:
-    """An error where one of the values is not several."""
+    """An error unless all values are iterable."""
     for name, value in values.items():
         if not isinstance(value, Iterable):
             raise NdigoError(f"{what}: {name} is {value!r}, expected a list")
 
 
 def only_categorical(kind: str, name: str) -> None:
-    """An error where a kind that has one likelihood is asked for another."""
+    """An error for any other name, in a kind of frame that has one likelihood."""
     if name != "categorical":
         raise unknown_name(f"likelihood of {kind}", name, ("categorical",))

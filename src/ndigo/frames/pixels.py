@@ -55,7 +55,7 @@ class PixelsLikelihood:
         return self._tokens.nats(logits, target)
 
     def chances(self, logits: Float[Array, "... O"]) -> Float[Array, "... h w n"]:
-        """Of each patch of the codebook."""
+        """The probability of each patch of the codebook."""
         return self._tokens.chances(logits)
 
     @property
@@ -92,7 +92,7 @@ class Pixels:
         return Tiles((len(self.patches),), *sizes, names=("pixels",), listed=None)
 
     def code(self, o_t: Int[Array, "... H W C"]) -> Int[Array, "... h w 1"]:
-        """The tokens, int32, of pictures (uint8); what is no picture is tokens already, as `unpack` returns them."""
+        """Pictures (uint8) as tokens (int32); what is not uint8 is taken for tokens, as `unpack` returns them."""
         if o_t.dtype != jnp.uint8:
             return o_t
         book = (self.patches.reshape(len(self.patches), -1) / 255).astype(np.float32)
@@ -152,9 +152,9 @@ def pixels(height: int, width: int | None = None, channels: int = 3, *, patch: i
 
 
 def patches_in(pictures: Any, patch: int, most: int = 256, apart: float = 0.0) -> UInt8[np.ndarray, "n patch patch C"]:
-    """A codebook: the patches of pictures [..., H, W, C], in order, that are not near one that was taken before.
+    """A codebook: the patches of pictures [..., H, W, C], without those that are close to one taken before.
 
-    `apart` is the least mean square distance of two, in pixels' values; after `most` no more are taken.
+    `apart` is the least mean squared difference of two patches, in pixels' values; `most` is the largest size.
     """
     found = np.asarray(pictures)
     if found.dtype != np.uint8 or found.ndim < 3 or any(size % patch for size in found.shape[-3:-1]):

@@ -28,15 +28,15 @@ from ndigo.frames.cnn import Encoder, init_encoder
 from ndigo.frames.frame import Channel, only_categorical, require_counts, require_names, require_sequence
 from ndigo.networks import take
 
-MOST_CLASSES = 4096  # of a cell: with more, the output layer alone would fill a device
+MOST_CLASSES = 4096  # per cell: with more, the output layer alone would fill a device
 MOST_CODES = 2**31 - 1
-MULTI_HOT = 256  # values up to which a product with ones is quicker than to look rows up
+MULTI_HOT = 256  # up to so many values a product with ones is faster than looking rows up
 LEAST_POWER = 1e-37
-OTHER = -1  # in every layer of the class of what is not listed
+OTHER = -1  # every layer of the class that stands for all combinations not listed
 
 
 class TileEncoder(eqx.Module):
-    """Every value of every layer has a learned row; a cell's are summed, and the CNN reads the cells."""
+    """A learned row for each value of each layer; a cell is the sum of its rows, and the CNN reads the cells."""
 
     rows: Float[Array, "sum(values) F"]
     cnn: Encoder
@@ -70,7 +70,7 @@ class TilesLikelihood:
         return self.frame.num_cells * self.frame.num_classes
 
     def target(self, o_t: Int[Array, "... H W L"]) -> Int[Array, "... H*W L"]:
-        """To which of the sets of classes that share x_1 .. x_l each cell belongs; in the last layer, its class."""
+        """For each cell and layer l, which set of classes with equal x_1 .. x_l it is in (`Tiles.prefixes`)."""
         return jnp.asarray(self.frame.prefixes)[self.frame.class_of(o_t)]
 
     def nats(self, logits: Float[Array, "... O"], target: Int[Array, "... H*W L"]) -> Float[Array, "... L"]:
@@ -82,13 +82,13 @@ class TilesLikelihood:
         for layer in range(len(self.frame.values) - 1):
             shared = target[..., layer, None] == jnp.asarray(self.frame.prefixes[:, layer])
             total = jnp.where(shared, power, 0).sum(axis=-1)
-            # The cell's own class is in every set, also where 87 nats below the top its power is 0.
+            # The cell's own class is in every set, even where it is 87 nats below the top and its power is 0.
             log_sums.append(jnp.maximum(top + jnp.log(jnp.maximum(total, LEAST_POWER)), logit))
         log_sums.append(logit)
         return jnp.stack([(more - less).sum(axis=-1) for more, less in pairwise(log_sums)], axis=-1)
 
     def chances(self, logits: Float[Array, "... O"]) -> Float[Array, "... H W n"]:
-        """Of each class of `frame.classes`, in each cell."""
+        """The probability of each class of `frame.classes`, in each cell."""
         p = jax.nn.softmax(self._rows(logits))
         return p.reshape(*logits.shape[:-1], self.frame.height, self.frame.width, -1)
 
@@ -121,7 +121,7 @@ class Tiles:
 
     @cached_property
     def classes(self) -> Int[np.ndarray, "n L"]:
-        """What the classes of a cell are, layer by layer; the first of a list is any other, -1 in every layer."""
+        """The layers' values in each class; with `listed`, class 0 is everything else, -1 in every layer."""
         rows = product(*map(range, self.values)) if self.listed is None else [(OTHER,) * len(self.values), *self.listed]
         return np.array(list(rows), np.int32)
 
@@ -131,7 +131,7 @@ class Tiles:
 
     @cached_property
     def prefixes(self) -> Int[np.ndarray, "n L"]:
-        """Classes with the same number in column l share their first l layers."""
+        """Classes with the same number in column l agree in their layers up to l."""
         columns = [
             np.unique(self.classes[:, : layer + 1], axis=0, return_inverse=True)[1].ravel()
             for layer in range(len(self.values))
@@ -170,7 +170,7 @@ class Tiles:
 
     @property
     def _num_bytes(self) -> int:
-        """Of a cell."""
+        """Bytes per cell."""
         return max((math.prod(self.values) - 1).bit_length() + 7, 8) // 8
 
     def init_encoder(self, key: Array, num_features: int, num_filters: int) -> TileEncoder:

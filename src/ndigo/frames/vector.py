@@ -27,7 +27,7 @@ from ndigo.networks import RELU_GAIN, Linear
 
 MOST_BINS = 4096
 LARGEST = 1e38  # of low and high: twice as far is still a float32
-# Of a Gaussian, where low to high is 2 wide; without it what never changes would pay ever more.
+# A Gaussian's least spread, in units where low to high is 2: without it a constant number would earn ever more nats.
 LEAST_SPREAD = math.exp(-5)
 
 
@@ -65,7 +65,7 @@ class BinsLikelihood:
         return self.frame.by_channel(categorical_nats(self._rows(logits), target))
 
     def chances(self, logits: Float[Array, "... O"]) -> Float[Array, "... N bins"]:
-        """Of each bin, from low to high."""
+        """The probability of each bin, from low to high."""
         return jax.nn.softmax(self._rows(logits))
 
     def _rows(self, logits: Float[Array, "... O"]) -> Float[Array, "... N bins"]:
@@ -99,7 +99,7 @@ class GaussianLikelihood:
         return jnp.stack([low + half * (mean + 1), half * jnp.exp(log_spread)], axis=-1)
 
     def _moments(self, logits: Float[Array, "... O"]) -> tuple[Array, Array]:
-        """Of the scaled numbers; logits of 0 are a spread of 1."""
+        """Mean and log spread of the scaled numbers; logits of 0 mean a spread of 1."""
         mean, raw = jnp.split(logits, 2, axis=-1)
         least = math.log(LEAST_SPREAD)
         at_zero = math.log(math.expm1(-least))  # softplus(at_zero) = -least
@@ -113,7 +113,7 @@ class Vector:
     low: tuple[float, ...]
     high: tuple[float, ...]
     bins: int | None
-    names: tuple[str, ...]  # of each number, or one for all
+    names: tuple[str, ...]  # one for each number, or one for all together
 
     @property
     def size(self) -> int:
@@ -128,7 +128,7 @@ class Vector:
         return jax.ShapeDtypeStruct((self.size,), jnp.float32)
 
     def scaled(self, o_t: Float[Array, "... N"]) -> Float[Array, "... N"]:
-        """low to high as -1 to 1."""
+        """The numbers with low..high mapped onto -1..1."""
         low, high = np.array(self.low, np.float32), np.array(self.high, np.float32)
         return 2 * (o_t - low) / (high - low) - 1
 
@@ -176,7 +176,7 @@ def vector(
         raise NdigoError(f"frame of numbers: bins is {bins}, expected at most {MOST_BINS}")
     lows, highs = (_limits(name, limit, size) for name, limit in (("low", low), ("high", high)))
     for i, (a, b) in enumerate(zip(lows, highs, strict=True)):
-        # As the device reckons: in float32 two numbers may be one, and the way between them infinite.
+        # In float32, as the device computes: there two numbers can be equal, or their difference infinite.
         if not (abs(a) <= LARGEST and abs(b) <= LARGEST and np.float32(a) < np.float32(b)):
             raise NdigoError(f"frame of numbers: entry {i} lies between {a} and {b}, expected finite low < high")
     names = ("numbers",) if names is None else tuple(names)

@@ -78,28 +78,6 @@ class Learner:
     update: Callable[[Array, LearnerState, Window], tuple[LearnerState, Numbers]]  # key, state, window -> both
 
 
-def make_optimiser(config: Config) -> Any:
-    """Adam, with a rate for each network that falls linearly over the run.
-
-    Adam's moments are one flat vector for all networks: that is one kernel in place of sixty small ones.
-    """
-
-    def falling(rate: float, last_share: float) -> optax.GradientTransformation:
-        return optax.scale_by_learning_rate(optax.linear_schedule(rate, rate * last_share, config.learner_steps))
-
-    last_model_rate = config.last_rate if config.last_model_rate is None else config.last_model_rate
-    rates: dict[Any, Any] = {
-        "model": falling(config.model_rate, last_model_rate),
-        "agent": falling(config.agent_rate, config.last_rate),
-        "probe": falling(config.probe_rate, config.last_rate),
-    }
-
-    def label(params: Any) -> Any:
-        return dataclasses.replace(params, model="model", reward="model", agent="agent", probe="probe")
-
-    return optax.chain(optax.flatten(optax.scale_by_adam()), optax.partition(rates, label))
-
-
 def make_learner(config: Config, world: World, reward: IntrinsicReward, parts: Parts = ALONE) -> Learner:
     by, optimiser = twins(config), make_optimiser(config)
 
@@ -115,8 +93,7 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward, parts: P
         )
 
     def loss(params: Params, target: QNetwork, memory: Any, window: Window, offset: Int[Array, ""]):
-        networks = params.model, params.reward
-        model_loss, seen, paid = predict_and_pay(config, reward, by, *networks, memory, window, parts)
+        model_loss, seen, paid = predict_and_pay(config, reward, by, params.model, params.reward, memory, window, parts)
         agent, probe, target = lower((params.agent, params.probe, target), config.precision)
         agent_loss = jnp.float32(0.0)
         if not reward.acts_at_random:
@@ -159,18 +136,6 @@ def make_learner(config: Config, world: World, reward: IntrinsicReward, parts: P
     return Learner(init=init, loss=loss, update=update)
 
 
-def averaged(config: Config, policy: QNetwork, newest: QNetwork, step: Int[Array, ""]) -> QNetwork:
-    """A running mean of the Q-network's weights: over all updates up to n = `policy_mean`, then with a memory of n.
-
-        w <- w + (newest - w) max(1 / step, 1 / n)
-
-    # Paper: evaluates the newest weights. Ours: this mean, because a greedy policy can change with every update and
-    # lose again what it has found (studies/policy-mean). Training does not use it.
-    """
-    rate = jnp.maximum(1 / step, 1 / config.policy_mean).astype(jnp.float32)
-    return jax.tree.map(lambda mean, new: mean + (new - mean) * rate, policy, newest)
-
-
 def init_params(key: Array, config: Config, world: World, reward: IntrinsicReward) -> Params:
     keys = jax.random.split(key, 4)
     model = init_model(keys[0], config, reward, world.frame, world.num_actions)
@@ -193,6 +158,40 @@ def init_params(key: Array, config: Config, world: World, reward: IntrinsicRewar
             num_hidden=config.probe_hidden,
         )
     return Params(model=model, reward=reward.init(keys[3], model), agent=agent, probe=probe)
+
+
+def make_optimiser(config: Config) -> Any:
+    """Adam, with a rate for each network that falls linearly over the run.
+
+    Adam's moments are one flat vector for all networks: that is one kernel in place of sixty small ones.
+    """
+
+    def falling(rate: float, last_share: float) -> optax.GradientTransformation:
+        return optax.scale_by_learning_rate(optax.linear_schedule(rate, rate * last_share, config.learner_steps))
+
+    last_model_rate = config.last_rate if config.last_model_rate is None else config.last_model_rate
+    rates: dict[Any, Any] = {
+        "model": falling(config.model_rate, last_model_rate),
+        "agent": falling(config.agent_rate, config.last_rate),
+        "probe": falling(config.probe_rate, config.last_rate),
+    }
+
+    def label(params: Any) -> Any:
+        return dataclasses.replace(params, model="model", reward="model", agent="agent", probe="probe")
+
+    return optax.chain(optax.flatten(optax.scale_by_adam()), optax.partition(rates, label))
+
+
+def averaged(config: Config, policy: QNetwork, newest: QNetwork, step: Int[Array, ""]) -> QNetwork:
+    """A running mean of the Q-network's weights: over all updates up to n = `policy_mean`, then with a memory of n.
+
+        w <- w + (newest - w) max(1 / step, 1 / n)
+
+    # Paper: evaluates the newest weights. Ours: this mean, because a greedy policy can change with every update and
+    # lose again what it has found (studies/policy-mean). Training does not use it.
+    """
+    rate = jnp.maximum(1 / step, 1 / config.policy_mean).astype(jnp.float32)
+    return jax.tree.map(lambda mean, new: mean + (new - mean) * rate, policy, newest)
 
 
 def norms(grads: Params) -> dict[str, Array]:
