@@ -18,7 +18,7 @@ from ndigo.config import Config
 from ndigo.curiosity.paying import Params
 from ndigo.curiosity.streams import Streams
 from ndigo.rewards import IntrinsicReward
-from ndigo.training.curious import paid_numbers, predict_and_pay
+from ndigo.training.model_and_reward import paid_numbers, predict_and_pay
 from ndigo.types import Twins, Window
 
 NUMBERS = np.ndarray | np.generic | jax.Array

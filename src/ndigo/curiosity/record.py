@@ -36,7 +36,7 @@ from ndigo.frames import Frame, check_shape, empty
 from ndigo.gate import check_pay
 from ndigo.networks import lower
 from ndigo.rewards import REWARDS, IntrinsicReward, make_reward, refuse_short
-from ndigo.training.curious import init_model
+from ndigo.training.model_and_reward import init_model
 from ndigo.training.twins import computed_by, twins
 
 # One model on two cores beside somebody's agent: the `cpu` preset's, with windows as short as many rollouts are.

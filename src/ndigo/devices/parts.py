@@ -4,7 +4,8 @@ All parts hold the same networks. One all-reduce per update makes their gradient
 
     g = sum_p w_p g_p / sum_p w_p        w_p: how much part p took its own mean over
 
-Where episodes end within windows a small one before it counts the batch's pairs and steps (`training/curious.py`).
+Where episodes end within windows a small one before it counts the batch's pairs and steps
+(`training/model_and_reward.py`).
 """
 
 from __future__ import annotations

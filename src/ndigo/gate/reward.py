@@ -23,8 +23,8 @@ from ndigo.gate.host import NUM_STEPS, sample_host
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, text_of
 from ndigo.gate.world import EPISODES, MOST_STEPS, MOST_TRIED, Sample, sample
 from ndigo.rewards import REWARDS, IntrinsicReward, PaySum, pay_stored, refuse_short, table
-from ndigo.training.curious import init_model
 from ndigo.training.learner import make_learner
+from ndigo.training.model_and_reward import init_model
 from ndigo.types import Paid, Seen, Window
 from ndigo.worlds import World
 

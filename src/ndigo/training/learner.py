@@ -31,7 +31,7 @@ from ndigo.devices.parts import ALONE, Parts
 from ndigo.model import Probe, discovery_loss
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward, earned, mean_over_steps
-from ndigo.training.curious import init_model, paid_numbers, predict_and_pay, weights_of_means
+from ndigo.training.model_and_reward import init_model, paid_numbers, predict_and_pay, weights_of_means
 from ndigo.training.twins import computed_by, twins
 from ndigo.types import Paid, Window
 from ndigo.worlds import World
