@@ -1,4 +1,4 @@
-"""Chooses between the plain functions and their fast twins: the one place of the core that imports `ndigo.fast`."""
+"""Chooses between the plain functions and their fast twins; nothing else in the core knows of the fast ones."""
 
 from __future__ import annotations
 
