@@ -1,7 +1,7 @@
-"""The twin of `training.acting.play`: an episode in as few kernels as its loop can have.
+"""The twin of `training.acting.play`: an episode in as few kernels as possible.
 
-On a GPU each array that a loop writes to is a kernel of its own, and so is each sum or maximum over an axis, and a
-small kernel takes as long as a large one. Hence all of a step is written as one array of bytes, the best action is
+On a GPU each array that a loop writes to is a kernel of its own, and so is each sum or maximum over an axis; a small
+kernel takes as long as a large one. Hence all records of a step are written as one array of bytes, the best action is
 found by comparing one action after another, and the network's layers are `joined` before the loop.
 """
 
@@ -26,7 +26,7 @@ from ndigo.networks import MLP, Core, gru_step, project
 from ndigo.types import Episode, action_type
 from ndigo.worlds import World
 
-STEPS_A_TURN = 4  # of the loop on a GPU: what a turn costs by itself, a kernel or two, is shared
+STEPS_A_TURN = 4  # the loop's unrolling on a GPU: a turn itself costs a kernel or two
 
 
 def play(
@@ -81,7 +81,7 @@ def play(
 
 
 class JoinedLayers(eqx.Module):
-    """A Q-network whose step is few products."""
+    """A Q-network whose step is a few products."""
 
     encode: Callable[[Array], Array]
     from_features: Float[Array, "Z 3*D"]
@@ -100,7 +100,7 @@ class JoinedLayers(eqx.Module):
 
 
 def joined(policy: QNetwork) -> JoinedLayers:
-    """The network for many steps in a loop."""
+    """The Q-network in the form for many steps in a loop: what does not depend on the step is computed once."""
     core: Core = policy.core
     return JoinedLayers(
         encode=for_a_loop(core.encoder),
@@ -130,7 +130,7 @@ def join_heads(policy: QNetwork) -> MLP:
 
 
 def best(q: Float[Array, " A"]) -> Int[Array, ""]:
-    """The first of the largest."""
+    """The index of the largest value, the first where several are."""
     largest, where = q[0], jnp.int32(0)
     for a in range(1, len(q)):
         is_larger = q[a] > largest
@@ -145,7 +145,7 @@ def as_bytes(arrays: Sequence[Array]) -> UInt8[Array, " bytes"]:
 
 
 def from_bytes(rows: UInt8[Array, "S bytes"], like: Sequence[Array]) -> list[Array]:
-    """The arrays of which `as_bytes` made each row, given one row's."""
+    """The arrays that `as_bytes` made into rows; `like` are those of one row."""
     arrays, start = [], 0
     for x in like:
         parts = [rows[:, start + i * x.size : start + (i + 1) * x.size].astype(x.dtype) for i in range(x.itemsize)]

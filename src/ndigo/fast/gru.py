@@ -1,10 +1,10 @@
 """The twin of `networks.unroll`: a scan and a kernel that tests hold equal, with a gradient by hand.
 
 On a GPU a Pallas kernel keeps W on chip and the state in registers for the whole window; where shapes or types do not
-suit it, `lax.scan` does the same. On the way a step keeps the local derivatives of h' in the pre-activations, so that
-the way back has nothing to compute again, and W's gradient is one product after the loop; automatic differentiation
-would add a [D, 3D] gradient at every step. The state is float32 throughout; products are taken, and derivatives kept,
-in W's type, and sums are float32.
+suit it, `lax.scan` does the same. Going forward, each step keeps the local derivatives of h' with respect to its
+pre-activations. So going back nothing is computed again, and W's gradient is one product after the loop, where
+automatic differentiation would add up a [D, 3D] gradient at every step. The state is float32 throughout; products are
+taken, and derivatives kept, in W's type, and sums are float32.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def unroll(
     h_0: Float[Array, "... D"],
     is_first: Bool[Array, "T ..."] | None = None,
 ) -> Array:
-    """The state after each input, [T, ..., D], from the state `h_0` before the first; before an `is_first` it is 0."""
+    """The state after each input, [T, ..., D]. It starts at `h_0`, and again at 0 before each input that `is_first`."""
     D = h_0.shape[-1]
     keep_t = None if is_first is None else 1.0 - is_first.reshape(len(x_t), -1, 1)
     h_t: Any = unroll_streams(x_t.reshape(len(x_t), -1, 3 * D), weight, h_0.reshape(-1, D), keep_t)
@@ -39,16 +39,16 @@ def unroll(
 
 
 class Residuals(NamedTuple):
-    """What the way back needs of every step, in the weights' type."""
+    """What the backward pass needs of every step, in the weights' type: local derivatives of h', and its input h."""
 
     h_tm1: Float[Array, "T B D"]
-    per_hw: Float[Array, "T B 3*D"]  # for one unit of dh', what h W gets
-    u: Float[Array, "T B D"]  # what h gets by itself
-    per_n: Float[Array, "T B D"]  # what x_n gets; x_r and x_u get what h W does
+    per_hw: Float[Array, "T B 3*D"]  # dh' / d(h W); for r and u also dh' / dx
+    u: Float[Array, "T B D"]  # dh' / dh with h W held fixed
+    per_n: Float[Array, "T B D"]  # dh' / dx_n
 
 
 def factors(h: Array, r: Array, u: Array, n: Array, h_n: Array) -> tuple[Array, tuple[Array, Array, Array]]:
-    """For one unit of dh': what x_n gets, and what h W_r, h W_u and h W_n get."""
+    """The local derivatives of h' = u h + (1 - u) n: with respect to x_n; and to h W_r, h W_u and h W_n."""
     per_n = (1 - u) * (1 - n * n)
     return per_n, (per_n * h_n * (r - r * r), (h - n) * (u - u * u), per_n * r)
 
@@ -82,14 +82,14 @@ unroll_streams.defvjp(_forward, _backward)
 def _where_it_suits(
     kernel: Callable[..., Any], scan: Callable[..., Any], x_t: Array, weight: Array, rest: Any, keep_t: Array | None
 ) -> Any:
-    """By the kernel where there is a GPU for it, and more than one step: W is read once for all of them."""
+    """Runs the kernel where shapes, types and GPU suit it, else the scan. One step is not worth loading W for."""
     is_tiled = x_t.shape[1] % STREAMS == 0 and weight.shape[0] in STATE_SIZES
     suits = on_gpu() and len(x_t) > 1 and is_tiled and bytes_on_chip(weight) <= on_chip()
     return (kernel if suits else scan)(x_t, weight, rest, keep_t)
 
 
 def bytes_on_chip(weight: Array) -> int:
-    """What a kernel keeps there: W, and a program's states twice. In float32, 128 units fit Hopper's, not Ampere's."""
+    """What a kernel keeps on chip: W, and twice its states. In float32, 128 units fit on Hopper, not on Ampere."""
     return (weight.size + 2 * STREAMS * len(weight)) * weight.dtype.itemsize
 
 
@@ -130,7 +130,7 @@ def forward_keeping_scan(x_t: Array, weight: Array, h_0: Array, keep_t: Array | 
 def backward_scan(
     dh_t: Array, weight: Array, residuals: Residuals, keep_t: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """Gradients in x_t, in h W and in h_0: dh_{t-1} = dh_t u_t + (dh_t per_hw_t) W^T."""
+    """The gradients of x_t, of h W and of h_0: dh_{t-1} = dh_t u_t + (dh_t per_hw_t) W^T."""
     low = weight.dtype
 
     def body(dh, step):
@@ -162,7 +162,7 @@ def forward_keeping_kernel(
 def _forward_kernel(
     x_t: Array, weight: Array, h_0: Array, keep_t: Array | None, with_residuals: bool, interpret: bool
 ) -> list[Array]:
-    """h_t, and `Residuals` where they are wanted: a program takes some of the streams through all T steps."""
+    """h_t, and `Residuals` if asked for. Each of the kernel's programs takes a few streams through all T steps."""
     T, B, D = x_t.shape[0], x_t.shape[1], weight.shape[0]
     low = weight.dtype
     exact = interpret or low == jnp.float32
@@ -178,7 +178,7 @@ def _forward_kernel(
 
         def body(t, carry):
             h, (x_r, x_u, x_n, keep) = carry
-            coming = load(jnp.minimum(t + 1, T - 1))  # on its way from memory while this step is computed
+            coming = load(jnp.minimum(t + 1, T - 1))  # the next step's, loaded while this one is computed
             h = masked(h, keep)
             half = h.astype(low)
             r = sigmoid(x_r.astype(jnp.float32) + dot(half, w_r), exact)

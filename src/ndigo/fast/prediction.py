@@ -36,7 +36,7 @@ MOST_LOGITS = 2**26  # of a block on a GPU, for one seed: a quarter of a gigabyt
 def predict(
     model: WorldModel, window: Window, num_pairs: Float[Array, " K"] | None = None
 ) -> tuple[Float[Array, ""], Seen]:
-    """What the model learns from, 0 where it predicts nothing; no gradient goes through what it saw of the losses."""
+    """The prediction loss, 0 for a model without a predictor, and what the model saw of the window."""
     if model.predictor is None:
         return plain.predict(model, window, num_pairs)
     z_t = model.core.encoder(window.o_t)
@@ -92,7 +92,7 @@ def _forward(likelihood: Likelihood, predictor: Predictor, b_n: Array, *rest: An
 
 
 def _in_blocks(learn: Any, most: int, predictor: Predictor, b_n: Array, *rest: Any) -> Any:
-    """What `learn` returns of all beliefs, a block of at most so many after the other."""
+    """What `learn` returns for all beliefs, computed in blocks of at most `most`, one after the other."""
     size = max(size for size in range(1, max(most, 1) + 1) if len(b_n) % size == 0)
 
     def block(total: Any, inputs: Any) -> Any:

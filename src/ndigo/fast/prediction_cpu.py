@@ -27,7 +27,7 @@ from ndigo.networks import gates
 
 
 def has_columns(likelihood: Likelihood, predictor: Predictor) -> TypeGuard[BitsLikelihood]:
-    """Whether it is for these: `open_loop` in float32, and no likelihood but the one whose formula stands below."""
+    """Whether this file can compute them: `open_loop` in float32, with the one likelihood whose formula is below."""
     return (
         type(likelihood) is BitsLikelihood
         and type(predictor) is Unrolled
@@ -108,7 +108,7 @@ def _weights(predictor: Unrolled) -> tuple[Array, Array, Array, Array]:
 def _nats(
     likelihood: BitsLikelihood, logits: Float[Array, "O N"], cells: Float[Array, "S*V*V N"], where: Int[Array, "M N"]
 ) -> tuple[Float[Array, "C N"], Float[Array, "O N"]]:
-    """`BitsLikelihood.nats` down the columns, channels in the logits' order, and its gradient in the logits."""
+    """`BitsLikelihood.nats` for beliefs as columns, channels in the logits' order; and its gradient in the logits."""
     num_cells, N = likelihood.num_cells, logits.shape[-1]
     cut = len(logits) - len(where) * (num_cells + 1)
     nats_binary, d_binary = _mixture(
@@ -130,7 +130,7 @@ def _nats(
 def _mixture(
     logits: Float[Array, "S M V*V+1 N"], cells: Float[Array, "S 1 V*V N"]
 ) -> tuple[Float[Array, "S N"], Float[Array, "S M V*V+1 N"]]:
-    """Of binary channels, each a mixture of pictures."""
+    """Nats of binary channels, each a mixture of pictures, and their gradient in the logits."""
     num_cells = cells.shape[2]
     binary = logits[:, :, :num_cells]
     softplus = jnp.maximum(binary, 0) + jnp.log1p(jnp.exp(-jnp.abs(binary)))

@@ -4,9 +4,9 @@
     decode         logits, losses, and back to dh_k                    one k, nothing but h_k read
     imagine_back   dh_{k-1} from dh_k                                  every k, weights on chip
 
-What is written is what the weights' gradients need, which are products over all k and t at the end, and what the
-gates get for one unit of dh_k: five arrays, whose way to memory and back takes less time than computing the gates again
-with more numbers alive than there are registers. For the registers' sake, too, columns are taken a tile at a time.
+The kernels write what the weights' gradients need, which are products over all k and t at the end, and the local
+derivatives of h_k: five arrays. Writing and reading them takes less time than computing the gates again, which would
+need more registers than there are. To spare registers, too, columns are taken a tile at a time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HIDDEN_SIZES = (64, 128, 256)
 
 
 def has_kernels(likelihood: Likelihood, predictor: Predictor, b_n: Array) -> TypeGuard[BitsLikelihood]:
-    """Whether they are for these, with their shapes and types: no likelihood but the one whose formula stands below."""
+    """Whether the kernels can compute these, by shapes, types and the one likelihood whose formula they hold."""
     return (
         type(likelihood) is BitsLikelihood
         and type(predictor) is Unrolled
