@@ -1,7 +1,7 @@
-"""What a sentence can be asked of the rows: comparisons of their numbers, each with its interval.
+"""Comparisons of the rows' numbers, each with its interval, by which the paper's sentences are tested.
 
-A `Compare` takes the rows and gives the parts of a verdict (`claims`). Those that many sentences need are here; one
-that a single sentence needs stands beside it.
+A `Compare` takes the rows and returns the parts of a verdict (`claims`). Comparisons that several sentences need are
+here; one that a single sentence needs stands beside it in `experiments/`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def rows_of(experiment: str, *rewards: str) -> tuple[Row, ...]:
 
 
 def prior(experiment: str) -> float | None:
-    """The loss of one who knows where every object may start and nothing else, averaged as the experiment's curve.
+    """The loss of knowing only where each object may start, averaged over the objects of the experiment's curve.
 
-    None where the world has no map to count on.
+    None in a world without a map.
     """
     found = find_experiment(experiment)
     grid = found.world.grid
@@ -62,19 +62,19 @@ def seen(rows: Rows, experiment: str, reward: str, metric: str, name: str) -> Re
 
 
 def known_after(rows: Rows, experiment: str, reward: str, name: str, ages: slice) -> Resampled:
-    """The loss at steps that come so long after the object was last seen."""
+    """The loss at steps in this range of ages: how long ago the object was last seen."""
     numbers = rows[Row(experiment, reward)]
     i = numbers.objects.index(name)
     steps = numbers.tracking_steps[:, i, ages]
     per_seed = (numbers.tracking_loss[:, i, ages] * steps).sum(axis=1) / np.maximum(steps.sum(axis=1), 1)
-    # A seed that never saw the object has no such step; it knows what one knows who never looked.
+    # A seed that never saw the object has no such step, and counts as knowing only where the object may start.
     level = prior(experiment)
     assert level is not None, f"{experiment} has no map"
     return mean_of(np.where(steps.sum(axis=1) > 0, per_seed, level), numbers.row)
 
 
 def lower_loss(experiment: str, first: Sequence[str], second: Sequence[str]) -> Compare:
-    """Every one of the first knows more than every one of the second."""
+    """Each of the first rewards' agents has a lower loss than each of the second's."""
     return lambda rows: [
         less(
             f"{experiment}: loss of {a} below {b}'s",

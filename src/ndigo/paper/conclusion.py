@@ -1,4 +1,4 @@
-"""Conclusions in words, for whoever reads one line of a table's twenty: an agent's numbers, and verdicts on claims."""
+"""Conclusions in words, for readers of a single line: an agent's numbers, and the verdicts on the paper's claims."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ndigo.paper.measured import Rows
 from ndigo.report.numbers import number
 from ndigo.report.tables import Line
 
-FEW_ROWS = 4  # that a claim lacks: so many are named
+FEW_ROWS = 4  # up to so many rows that a claim lacks are named
 IN_FULL = "ndigo report --paper --full"
 WORDS: Mapping[Verdict, tuple[str, str]] = {  # of one claim, and of more
     "holds": ("holds", "hold"),
@@ -51,8 +51,8 @@ def seen_in_words(line: Line, names: Sequence[str], *, is_known: bool = False) -
 def conclusion(line: Line, experiment: Experiment | None, who: str | None = None) -> str:
     """Whether the agent discovers what its experiment is about, and by which numbers.
 
-    Discovered are objects whose loss, on average, is under half of that of knowing their room and no more. A world of
-    one's own has no such level: its numbers stand alone.
+    Objects are discovered when their loss, on average, is under half the loss of knowing only their room. A world of
+    the user's own has no such level, and its numbers stand alone.
     """
     who = who or line.label
     losses = line.values.get("discovery_loss", {})

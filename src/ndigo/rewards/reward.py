@@ -149,14 +149,16 @@ class IntrinsicReward:
     def __post_init__(self) -> None:
         for name in ("reads", "reads_memory"):
             object.__setattr__(self, name, _sorted_reads(self, name))
+        # A `PaySum` was made here, for the record that this one is a copy of (`dataclasses.replace`).
         if isinstance(self.pay, PaySum) or (self.pay is pay_stored and self.on_episode is None):
             self._pay_what_it_reads()
         for name in ("reads", "reads_memory"):
             _refuse_too_far(self, name)
 
     def _pay_what_it_reads(self) -> None:
+        """Makes the `pay` of a reward that has no function of its own, and looks ahead as far as it reads."""
         object.__setattr__(self, "pay", PaySum(self.reads, self.reads_memory) if self.reads else pay_stored)
-        if self.reads and isinstance(self.num_ahead, int):  # what else it is, the gate refuses
+        if self.reads and isinstance(self.num_ahead, int):  # anything else is refused later, by the gate
             furthest = max(k for k, _ in (*self.reads, *self.reads_memory))
             object.__setattr__(self, "num_ahead", max(self.num_ahead, furthest))
 
