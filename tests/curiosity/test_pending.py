@@ -9,6 +9,7 @@ import pytest
 import ndigo
 from ndigo import frames
 from ndigo.config import preset
+from ndigo.curiosity.learning import nothing_learned
 
 FRAME, N, T = frames.bits(["lamp", "door"], 2), 2, 7
 SIZES = {"belief_size": 8, "num_features": 8, "num_filters": 4, "predictor_hidden": 8, "num_ahead": 2}
@@ -83,3 +84,29 @@ def test_frames_of_resets_are_not_kept_for_ever_either():
         bonus.reset(o)
     assert sum(len(a_t) for a_t, *_ in bonus._pending.rollouts) <= 2 * L
     assert (bonus.num_pending, bonus.learn()) == (0, None)
+
+
+def test_however_irregularly_one_learns_few_lengths_are_compiled():
+    """As a loop over Gymnasium's SAME_STEP does it: last frames where an episode ended, and none elsewhere."""
+    bonus, lengths, shown, frame = made(), set(), [], np.zeros((N, *FRAME.spec.shape), np.uint8)
+
+    def learn(key, state, steps, num_updates):
+        a_t, o_tp1, is_first, o_last = steps
+        lengths.add((len(a_t), o_last is not None, num_updates))
+        shown.extend(zip(a_t[:, 0], is_first[:, 0], o_tp1 if o_last is None else o_last, strict=True))
+        return state, nothing_learned(0, 2)
+
+    bonus._programs = bonus._programs._replace(learn=learn)
+    bonus.reset(frame)
+    rng, paid = np.random.default_rng(0), []
+    for T in (23, 17, 31, 9, 22, 14, 30, 7, 12, 25):
+        for _ in range(T):
+            a_t, ends = rng.integers(3, size=N), np.full(N, rng.random() < 0.3)
+            final = rng.integers(2, size=frame.shape, dtype=np.uint8)
+            bonus.pay(a_t, frame, ends, finals=final if ends.any() else None)
+            paid.append((a_t[0], ends[0], final if ends.any() else frame))
+        bonus.learn()
+    assert len(lengths) < 10
+    assert len(shown) == 1 + len(paid)
+    for one, other in zip(shown[1:], paid, strict=True):
+        jax.tree.map(np.testing.assert_array_equal, one, other)

@@ -151,7 +151,9 @@ class Curiosity:
             carry, scales, *_ = self._paid(self._programs.pay, carry, scales, first)
             begun = [_in_time(first)]
         elif not all(map(np.array_equal, jax.tree.leaves(begin), jax.tree.leaves(self._seen))):
-            raise NdigoError("observations[0] are not the next_observations of the rollout before")
+            raise NdigoError(
+                "observations[0] are not the next_observations of the rollout before; where others begin, reset() first"
+            )
         o_tp1 = jax.tree.map(lambda x, end: np.concatenate([x[1:], end[None]]), o_t, o_T)
         steps = (a_t, o_tp1, np.concatenate([first_t[1:], first_T[None]]), o_last)
         carry, scales, r = self._paid(self._programs.pay_rollout, carry, scales, steps)
@@ -167,7 +169,7 @@ class Curiosity:
         if self.num_pending == 0:
             return None
         next_key, key = jax.random.split(self._key)
-        *before, last = _rollouts(self._pending.rollouts, self.num_pending, self.state.streams.num_held)
+        *before, last = _rollouts(self._pending.rollouts, self.state.streams.num_held)
         self._store(before)
         self.state, numbers = self._programs.learn(key, self.state, last, None)
         self._key, self._pending = next_key, Pending()
@@ -222,7 +224,7 @@ class Curiosity:
         num_held = self.state.streams.num_held
         if self._pending.num_frames > 2 * num_held:  # twice: so only one step in many waits for it
             old, self._pending = self._pending.split(num_held)
-            self._store(_rollouts(old, num_held, num_held))
+            self._store(_rollouts(old, num_held))
 
     def _store(self, rollouts: list[Steps]) -> None:
         """Into the replay, without an update: so the key is not read."""
@@ -320,19 +322,34 @@ class Pending:
         return self.rollouts[:num_old], Pending(self.rollouts[num_old:])
 
 
-def _rollouts(pending: list[Steps], num_paid: int, L: int) -> list[Steps]:
-    """All steps as rollouts that a ring of L frames takes one after the other.
+def _rollouts(pending: list[Steps], L: int) -> list[Steps]:
+    """All steps as rollouts that a ring of L frames takes one after the other, the last of which is learned from.
 
-    Steps with and without last frames are no one rollout, and a last frame has a slot of its own. They are cut from the
-    end: so the last is as long as what was paid, with resets between and without, and is compiled once.
+    Steps with and without last frames are no one rollout, and a last frame has a slot of its own. Whenever one learns,
+    few lengths occur, so that little is compiled: the last is a power of two, those before it are powers of eight.
     """
-    cut = []
-    for has_last, group in groupby(pending, key=lambda steps: steps[3] is not None):
-        steps = jax.tree.map(lambda *xs: np.concatenate(xs), *group)
-        T, size = len(steps[0]), min(num_paid, L // 2 if has_last else L)
-        for end in reversed(range(T, 0, -size)):
-            cut.append(jax.tree.map(lambda x, end=end, size=size: x[max(end - size, 0) : end], steps))
+    cut: list[Steps] = []
+    for has_last, group in groupby(_alike(pending), key=lambda steps: steps[3] is not None):
+        steps, pieces = jax.tree.map(lambda *xs: np.concatenate(xs), *group), []
+        T, most = len(steps[0]), L // 2 if has_last else L
+        while T > 0:
+            bits = min(T, most).bit_length() - 1
+            size = 2 ** (bits - bits % 3 if pieces else bits)
+            pieces.append(jax.tree.map(lambda x, end=T, size=size: x[end - size : end], steps))
+            T -= size
+        cut += reversed(pieces)
     return cut
+
+
+def _alike(pending: list[Steps]) -> list[Steps]:
+    """Where all streams go on no last frame is read: steps without are handed any, if those after them have them."""
+    known = [o_last is not None for _, _, is_first, o_last in pending if o_last is not None or is_first.any()]
+    alike, has_last = [], known[-1] if known else False
+    for a_t, o_tp1, is_first, o_last in reversed(pending):
+        if o_last is not None or is_first.any():
+            has_last = o_last is not None
+        alike.append((a_t, o_tp1, is_first, o_tp1 if has_last and o_last is None else o_last))
+    return alike[::-1]
 
 
 class _Programs(NamedTuple):
