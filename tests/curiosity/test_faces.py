@@ -27,7 +27,7 @@ from ndigo.curiosity import make_curiosity
 from ndigo.curiosity.gymnasium import CuriousVectorEnv
 from ndigo.curiosity.gymnax import CuriousGymnax
 from ndigo.curiosity.host import Curiosity, Pending
-from ndigo.curiosity.paymaster import Paymaster
+from ndigo.curiosity.paymaster import Paymaster, num_discrete
 from ndigo.errors import NdigoError
 from ndigo.interop.gymnax import GymnaxWorld
 from ndigo.rewards import make_reward
@@ -271,3 +271,72 @@ def test_a_scan_over_a_gymnax_environment_is_paid_as_its_episodes_are():
         np.testing.assert_allclose(info["reward_intrinsic"][steps], by_windows, atol=1e-5)
     np.testing.assert_allclose(r, 2 * info["reward_intrinsic"] + info["reward_task"], atol=1e-6)
     np.testing.assert_allclose(info["nats"].sum(-1), info["reward_intrinsic"], atol=1e-5)
+
+
+class Floats:
+    """Observations as float32, as gymnax's MinAtar has them, and a space that asks its own parameters."""
+
+    default_params = 3.0
+
+    def __init__(self) -> None:
+        self.env = GymnaxWorld(two_arms(num_steps=6))
+
+    def observation_space(self, params: float) -> float:
+        return 2 * params
+
+    action_space = observation_space
+
+    def reset(self, key: Any, params: Any) -> Any:
+        o_0, state = self.env.reset(key)
+        return o_0.astype(np.float32), state
+
+    def step(self, key: Any, state: Any, action: Any, params: Any) -> Any:
+        o, *rest, info = self.env.step(key, state, action)
+        return o.astype(np.float32), *rest, {"final_observation": info["final_observation"].astype(np.float32)}
+
+
+def test_a_gymnax_environment_whose_observations_are_others_is_paid_in_units_of_its_own_returns():
+    """Against float64: R <- gamma R + r, anew with every episode, from the 0 before an environment's first step on."""
+    world, N, T = two_arms(num_steps=6), 2, 14
+    curiosity = make_curiosity("pe", world.frame, world.num_actions, CONFIG)
+    more: dict[str, Any] = {"see": lambda o: o.astype(np.uint8), "scale": "return-std", "gamma": 0.9}
+    env = CuriousGymnax(Floats(), curiosity, **more)
+
+    @jax.jit
+    def run(key):
+        params, keys = env.params(curiosity.init(key, N).params), jax.random.split(key, (T + 1, N))
+        _, state = jax.vmap(env.reset, in_axes=(0, None))(keys[0], params)
+        step = jax.vmap(lambda key, state: env.step(key, state, cast(Any, 0), params)[1:])
+        return jax.lax.scan(lambda state, key: (lambda s, *x: (s, x))(*step(key, state)), state, keys[1:])[1]
+
+    _, _, ends, info = jax.device_get(run(jax.random.key(0)))
+    R, seen = np.zeros(N), [np.zeros(N)]
+    for t in range(T):
+        r = info["nats"][t].sum(-1, dtype=np.float64)
+        R = 0.9 * R + r
+        seen.append(R)
+        np.testing.assert_allclose(info["reward_intrinsic"][t], r / np.std(seen, axis=0), rtol=1e-3)
+        R = np.where(ends[t], 0.0, R)
+    assert info["stream"]["o_last"].dtype == np.uint8
+    params = env.params(cast(Any, None))
+    assert (env.observation_space(params), env.action_space(params), env.action_space(4.0)) == (6.0, 6.0, 8.0)
+    with pytest.raises(NdigoError, match="unknown scale 'std'; known: return-std"):
+        CuriousGymnax(Floats(), curiosity, scale="std")
+
+
+def test_options_that_no_face_can_use_are_named_as_they_were_given():
+    makers: list[Any] = [lambda: Counter(3)]
+    options = {
+        r"updates is 0, expected a whole number of at least 1": {"updates": 0},
+        r"see is 'image', expected a function of observations": {"see": "image"},
+    }
+    for message, option in options.items():
+        with pytest.raises(NdigoError, match=message):
+            CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, config=CONFIG, **cast(Any, option))
+    several = Paymaster("ndigo-1", FRAME, 2, 1, config=CONFIG, weight=np.float64(0.5))
+    several.reset(np.zeros((1, *FRAME.spec.shape), np.uint8))
+    with pytest.raises(NdigoError, match=r"the environments' rewards have the shape \[1, 1\], expected \[1\]"):
+        several.pay(np.zeros(1, int), np.zeros((1, *FRAME.spec.shape), np.uint8), np.zeros((1, 1)), np.zeros(1, bool))
+    for space in (gymnasium.spaces.MultiBinary(2), gymnasium.spaces.MultiBinary((2, 2))):
+        with pytest.raises(NdigoError, match=r"the actions are MultiBinary.*, expected Discrete\(n\) from 0 on"):
+            num_discrete(space)

@@ -10,12 +10,15 @@ A loop of your own pays a whole rollout after the scan (`examples/purejaxrl_ppo.
 the time of paying inside it.
 
 `reward` is the weighted sum; info has "reward_task", "reward_intrinsic" and "nats" [C]. A step returns as many values
-as the environment's own. One that resets within a step and hands over `info["final_observation"]` is paid for it; where
-that frame is lost, as in Craftax, the action that ends an episode is paid 0.
+as the environment's own. `see` picks the frame out of observations that are another (`lambda o: o.astype("uint8")`);
+`scale` divides by the deviation of returns, of each environment apart. One that resets within a step and hands over
+`info["final_observation"]` is paid for it; where that frame is lost, as in Craftax, the action that ends an episode is
+paid 0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -23,9 +26,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from ndigo.curiosity import scaling
+from ndigo.curiosity.host import check_discount
 from ndigo.curiosity.paying import Params
 from ndigo.curiosity.record import PureCuriosity
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, unknown_name
 
 
 class CuriousParams(eqx.Module):
@@ -36,13 +41,27 @@ class CuriousParams(eqx.Module):
 class CuriousState(eqx.Module):
     env: Any
     carry: Any
+    scaling: scaling.Scaling
 
 
 class CuriousGymnax:
     """One environment, to be mapped over; all it keeps is in its state, and nothing learns within it."""
 
-    def __init__(self, env: Any, curiosity: PureCuriosity, weight: float = 1.0, task_weight: float = 1.0) -> None:
+    def __init__(
+        self,
+        env: Any,
+        curiosity: PureCuriosity,
+        weight: float = 1.0,
+        task_weight: float = 1.0,
+        *,
+        see: Callable[[Any], Any] | None = None,
+        scale: str | None = None,
+        gamma: float = 0.99,
+    ) -> None:
+        if scale is not None and scale not in scaling.SCALES:
+            raise unknown_name("scale", scale, scaling.SCALES)
         self.env, self.curiosity, self.weight, self.task_weight = env, curiosity, weight, task_weight
+        self.see, self.scale, self.gamma = see, scale, check_discount(gamma)
 
     def __getattr__(self, name: str) -> Any:
         if name == "env":  # a copy that is being made has none yet
@@ -52,23 +71,45 @@ class CuriousGymnax:
     def params(self, weights: Params, env_params: Any = None) -> CuriousParams:
         return CuriousParams(env=self.env.default_params if env_params is None else env_params, curiosity=weights)
 
+    def action_space(self, params: Any = None) -> Any:
+        return self.env.action_space(_own(params))
+
+    def observation_space(self, params: Any = None) -> Any:
+        return self.env.observation_space(_own(params))
+
     def reset(self, key: Array, params: CuriousParams) -> tuple[Any, CuriousState]:
         o_0, env_state = self.env.reset(key, params.env)
-        carry, _, _ = self.curiosity.pay(
-            params.curiosity, self.curiosity.start(1), jnp.zeros(1, jnp.int32), _one(o_0), jnp.ones(1, bool)
-        )
-        return o_0, CuriousState(env=env_state, carry=carry)
+        state = CuriousState(env=env_state, carry=self.curiosity.start(1), scaling=scaling.start(1))
+        stream = {"a_t": jnp.int32(0), "o_tp1": self._frame(o_0), "is_first": jnp.bool_(True)}
+        return o_0, self._paid(params, state, env_state, stream)[0]
 
     def step(self, key: Array, state: CuriousState, action: Array, params: CuriousParams) -> tuple[Any, ...]:
         o_tp1, env_state, task, *ends, info = self.env.step(key, state.env, action, params.env)
         if not 1 <= len(ends) <= 2:
             raise NdigoError(f"the environment's step returned {4 + len(ends)} values, expected 5 or 6 (gymnax)")
-        done = ends[0] if len(ends) == 1 else ends[0] | ends[1]
-        stream = {"a_t": action, "o_tp1": o_tp1, "is_first": done, "o_last": info.get("final_observation")}
+        done, o_last = ends[0] if len(ends) == 1 else ends[0] | ends[1], self._frame(info.get("final_observation"))
+        stream = {"a_t": action, "o_tp1": self._frame(o_tp1), "is_first": done, "o_last": o_last}
+        state, r, nats = self._paid(params, state, env_state, stream)
+        reward = self.task_weight * task + self.weight * r
+        info = {**info, "reward_task": task, "reward_intrinsic": r, "nats": nats, "stream": stream}
+        return o_tp1, state, reward, *ends, info
+
+    def _frame(self, o: Any) -> Any:
+        return o if o is None or self.see is None else self.see(o)
+
+    def _paid(
+        self, params: CuriousParams, state: CuriousState, env_state: Any, stream: dict[str, Any]
+    ) -> tuple[CuriousState, Array, Array]:
         carry, r, r_c = self.curiosity.pay(params.curiosity, state.carry, **_one(stream))
-        reward = self.task_weight * task + self.weight * r[0]
-        info = {**info, "reward_task": task, "reward_intrinsic": r[0], "nats": r_c[0], "stream": stream}
-        return o_tp1, CuriousState(env=env_state, carry=carry), reward, *ends, info
+        scales = state.scaling
+        if self.scale is not None:
+            scales, r = scaling.scaled(scales, r, _one(stream["is_first"]), self.gamma)
+        return CuriousState(env=env_state, carry=carry, scaling=scales), r[0], r_c[0]
+
+
+def _own(params: Any) -> Any:
+    """The environment's own parameters."""
+    return params.env if isinstance(params, CuriousParams) else params
 
 
 def _one(tree: Any) -> Any:

@@ -65,7 +65,9 @@ class Paymaster:
         check_config(config)
         config = DEFAULT if config is None else config
         if updates is not None:
-            config = dataclasses.replace(config, updates_per_round=updates)
+            config = dataclasses.replace(config, updates_per_round=check_count("updates", updates))
+        if see is not None and not callable(see):
+            raise NdigoError(f"see is {see!r}, expected a function of observations, such as lambda o: o['image']")
         self.curiosity = Curiosity(
             reward, frame, num_actions, num_envs, config=config, seed=seed, scale=scale, gamma=gamma
         )
@@ -76,7 +78,7 @@ class Paymaster:
                 f"for as many steps of {num_envs} environments"
             )
         self.see = see or (lambda observations: observations)
-        self.weight, self.task_weight, self.learn_every = weight, task_weight, learn_every
+        self.weight, self.task_weight, self.learn_every = float(weight), float(task_weight), learn_every
 
     def reset(self, observations: Any) -> None:
         self.curiosity.reset(self.see(observations))
@@ -93,7 +95,9 @@ class Paymaster:
 
         `endings` are the observations that ended episodes, by environment, of worlds that reset within a step.
         """
-        task = np.asarray(task, np.float32)
+        task, num_envs = np.asarray(task, np.float32), self.curiosity.num_envs
+        if task.shape != (num_envs,):
+            raise NdigoError(f"the environments' rewards have the shape {list(task.shape)}, expected [{num_envs}]")
         if not np.isfinite(task).all():
             n = int((~np.isfinite(task)).argmax())
             raise NdigoError(f"environment {n} returned the reward {task[n]}, expected a finite number")
@@ -125,6 +129,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 def num_discrete(space: Any) -> int:
     """How many actions a space has; an error where it is not a finite choice from 0 on."""
-    if not hasattr(space, "n") or getattr(space, "start", 0) != 0:
+    is_discrete = hasattr(space, "n") and type(space).__name__ != "MultiBinary"  # which has an n of its own
+    if not is_discrete or getattr(space, "start", 0) != 0:
         raise NdigoError(f"the actions are {space}, expected Discrete(n) from 0 on")
     return int(space.n)
