@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import dataclasses
 import importlib
@@ -122,7 +123,17 @@ def test_every_option_is_named_where_one_looks_for_it():
 PAGE = (Path(__file__).parents[2] / "docs" / "use-with-your-agent.md").read_text()
 SNIPPETS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 LOOPS = [text for text in SNIPPETS if re.search(r"curiosity\.pay(_rollout)?\(actions", text)]
+PACKAGES = {"frames", "gymnasium", "ndigo", "np", "preset"}
 MODES = {"NEXT_STEP": AutoresetMode.NEXT_STEP, "SAME_STEP": AutoresetMode.SAME_STEP}
+
+
+def test_the_page_imports_what_it_uses_from_top_to_bottom():
+    imported: set[str] = set()
+    for snippet in map(ast.parse, SNIPPETS):
+        nodes = list(ast.walk(snippet))
+        of_imports = (node.names for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+        imported |= {alias.asname or alias.name for names in of_imports for alias in names}
+        assert {node.id for node in nodes if isinstance(node, ast.Name)} & PACKAGES <= imported
 
 
 @pytest.mark.parametrize(("loop", "mode"), [*zip(LOOPS[:2], MODES, strict=True)], ids=MODES)
