@@ -284,3 +284,9 @@ GROWS = IntrinsicReward(
 def test_a_wrong_reward_of_your_own_is_refused_in_one_line(reward, says):
     with pytest.raises(NdigoError, match=f"^{says}"):
         make_curiosity(reward, tiles((3,), 2), 3, preset("cpu", window=8))
+
+
+def test_a_program_in_64_bits_is_told_so_at_once():
+    """Its `learn` would end in a screen of types that differ."""
+    with jax.enable_x64(True), pytest.raises(NdigoError, match=r"^JAX is set to 64 bits, .*: unset jax_enable_x64"):
+        make_curiosity("pe", tiles((3,), 2), 3)

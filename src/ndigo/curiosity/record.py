@@ -252,6 +252,8 @@ def make_learn(
 
 def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: SupportsIndex, config: Config | None) -> int:
     """The number of actions; an error in one line where no curiosity can be made of these."""
+    if jnp.zeros(()).dtype != jnp.float32:
+        raise NdigoError("JAX is set to 64 bits, in which no world model learns: unset jax_enable_x64 (JAX_ENABLE_X64)")
     check_config(config)
     if not isinstance(reward, IntrinsicReward):
         raise NdigoError(f"reward is a {type(reward).__name__}, expected a name, such as ndigo-4, or a record")
