@@ -11,7 +11,7 @@ import pickle
 import re
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 import gymnasium
 import jax
@@ -28,7 +28,7 @@ from ndigo.curiosity import make_curiosity
 from ndigo.curiosity.gymnasium import CuriousVectorEnv
 from ndigo.curiosity.gymnax import CuriousGymnax
 from ndigo.curiosity.host import Curiosity, Pending
-from ndigo.curiosity.paymaster import Paymaster, num_discrete
+from ndigo.curiosity.paymaster import Options, Paymaster, num_discrete
 from ndigo.errors import NdigoError
 from ndigo.interop.gymnax import GymnaxWorld
 from ndigo.rewards import make_reward
@@ -115,6 +115,8 @@ def test_every_option_is_named_where_one_looks_for_it():
     options = [name for name, p in inspect.signature(Paymaster).parameters.items() if p.kind is p.KEYWORD_ONLY]
     own = [name for name, p in inspect.signature(Curiosity).parameters.items() if p.kind is p.KEYWORD_ONLY]
     assert {"see", "learn_every"} <= {*options} - {*own}
+    assert [*get_type_hints(Options).items()] == [(name, get_type_hints(Paymaster.__init__)[name]) for name in options]
+    assert "Unpack[Options]" in str(inspect.signature(CuriousVectorEnv)), "what an editor completes"
     for face, names in ((Paymaster, options), (Curiosity, own)):
         words = re.findall(r"\w+", face.__doc__ or "")
         assert [name for name in names if name not in words] == []
@@ -218,7 +220,7 @@ def test_a_loop_of_ones_own_may_hand_over_gymnasiums_final_obs_as_they_are():
 def test_an_option_that_no_face_has_is_one_line_with_the_nearest():
     makers: list[Any] = [lambda: Counter(3)]
     with pytest.raises(NdigoError, match=r"unknown option 'weights'; known: .* \(nearest: weight\)"):
-        CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, weights=1)
+        CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, **cast(Any, {"weights": 1}))
 
 
 def test_it_learns_when_told_and_refuses_what_is_no_number(monkeypatch):
@@ -242,7 +244,7 @@ def test_it_learns_when_told_and_refuses_what_is_no_number(monkeypatch):
     with pytest.raises(NdigoError, match=r"learn_every is 80, expected at most 48: replay_steps 300 is room for"):
         CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, config=short, learn_every=80)
     with pytest.raises(NdigoError, match="config is a str, expected a Config"):
-        CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, config="cpu", updates=3)
+        CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, config=cast(Any, "cpu"), updates=3)
     continuous = SyncVectorEnv([lambda: gymnasium.make("Pendulum-v1")])
     with pytest.raises(NdigoError, match=r"the actions are Box.*, expected Discrete\(n\) from 0 on"):
         CuriousVectorEnv(continuous, "ndigo-1", FRAME)

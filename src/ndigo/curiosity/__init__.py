@@ -25,6 +25,7 @@ class CallableModule(ModuleType):
     def __call__(
         self, reward: str | IntrinsicReward, frame: Frame, num_actions: SupportsIndex, config: Config | None = None
     ) -> PureCuriosity:
+        """Pure functions, `init`, `start`, `pay`, `pay_rollout` and `learn`, for streams of these frames."""
         return make_curiosity(reward, frame, num_actions, config)
 
     def __getattr__(self, name: str) -> Any:

@@ -10,12 +10,12 @@ last action is paid for `final_obs`; with DISABLED all are reset together.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from ndigo.curiosity.host import Curiosity
-from ndigo.curiosity.paymaster import Paymaster, check_options, num_discrete
+from ndigo.curiosity.paymaster import Options, Paymaster, check_options, num_discrete
 from ndigo.errors import NdigoError, install
 from ndigo.frames import Frame
 from ndigo.rewards import IntrinsicReward
@@ -34,7 +34,7 @@ class CuriousVectorEnv(gymnasium.vector.VectorWrapper):
     """
 
     def __init__(
-        self, env: gymnasium.vector.VectorEnv, reward: str | IntrinsicReward, frame: Frame, **options: Any
+        self, env: gymnasium.vector.VectorEnv, reward: str | IntrinsicReward, frame: Frame, **options: Unpack[Options]
     ) -> None:
         super().__init__(env)
         mode = env.metadata.get("autoreset_mode")

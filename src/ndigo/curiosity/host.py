@@ -188,7 +188,10 @@ class Curiosity:
         return saving.save(Path(path), self._settings(), self.clock, self._tree(), self._pending.rollouts, self._seen)
 
     def load(self, path: str | Path) -> None:
-        """Goes on from a save, bit for bit; an error where it is of another reward, frame, size or setting."""
+        """Goes on from a save, bit for bit; an error where it is of another reward, frame, size or setting.
+
+        The next step is one after those that were saved: where environments begin anew, `reset` follows `load`.
+        """
         found = saving.load(Path(path), self._settings(), self._tree(), self.frame)
         self.clock, tree, pending, self._seen = found
         self.state, self.carry, self._scaling, self._key = tree

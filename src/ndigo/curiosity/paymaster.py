@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, TypedDict
 
 import jax
 import numpy as np
@@ -28,6 +27,20 @@ class Rewards:
     task: np.ndarray
     intrinsic: np.ndarray  # in nats, or scaled where that was asked for
     nats: dict[str, np.ndarray]  # intrinsic by channel, never scaled
+
+
+class Options(TypedDict, total=False):
+    """What the faces take by name: those of `Paymaster`, which says what they are."""
+
+    see: Callable[[Any], Any] | None
+    weight: float
+    task_weight: float
+    learn_every: int
+    updates: int | None
+    config: Config | None
+    scale: str | None
+    gamma: float
+    seed: int
 
 
 class Paymaster:
@@ -121,10 +134,9 @@ class Paymaster:
 
 def check_options(options: Mapping[str, Any]) -> None:
     """An error for a name that no face takes, with the nearest that it does."""
-    known = [name for name, p in inspect.signature(Paymaster).parameters.items() if p.kind is p.KEYWORD_ONLY]
     for name in options:
-        if name not in known:
-            raise unknown_name("option", name, known)
+        if name not in Options.__annotations__:
+            raise unknown_name("option", name, Options.__annotations__)
 
 
 def num_discrete(space: Any) -> int:

@@ -11,12 +11,12 @@ episode is paid for `terminal_observation`.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from ndigo.curiosity.host import Curiosity
-from ndigo.curiosity.paymaster import Paymaster, check_options, num_discrete
+from ndigo.curiosity.paymaster import Options, Paymaster, check_options, num_discrete
 from ndigo.errors import NdigoError, install
 from ndigo.frames import Frame
 from ndigo.rewards import IntrinsicReward
@@ -33,7 +33,7 @@ class Curious(VecEnvWrapper):
     `options`, by name, are those of `ndigo.curiosity.paymaster.Paymaster`, which pays: weights, how often it learns.
     """
 
-    def __init__(self, venv: VecEnv, reward: str | IntrinsicReward, frame: Frame, **options: Any) -> None:
+    def __init__(self, venv: VecEnv, reward: str | IntrinsicReward, frame: Frame, **options: Unpack[Options]) -> None:
         super().__init__(venv)
         check_options(options)
         self._paymaster = Paymaster(reward, frame, num_discrete(venv.action_space), venv.num_envs, **options)
