@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -69,3 +69,8 @@ def test_a_vector_that_loses_last_frames_is_refused():
     envs.step(np.zeros(1, int))
     with pytest.raises(NdigoError, match='environment 0 ended an episode and its info has no "terminal_observation"'):
         envs.step(np.zeros(1, int))
+
+
+def test_one_environment_that_is_no_vector_is_one_line():
+    with pytest.raises(NdigoError, match=r"^envs is a Counter, expected a VecEnv, as make_vec_env returns it"):
+        Curious(cast(Any, Counter(3)), "ndigo-1", FRAME, config=CONFIG)

@@ -34,6 +34,8 @@ class Curious(VecEnvWrapper):
     """
 
     def __init__(self, venv: VecEnv, reward: str | IntrinsicReward, frame: Frame, **options: Unpack[Options]) -> None:
+        if not isinstance(venv, VecEnv):
+            raise NdigoError(f"envs is a {type(venv).__name__}, expected a VecEnv, as make_vec_env returns it")
         super().__init__(venv)
         check_options(options)
         self._paymaster = Paymaster(reward, frame, num_discrete(venv.action_space), venv.num_envs, **options)
