@@ -13,6 +13,7 @@ from ndigo.config import Config
 from ndigo.devices import mesh as meshes
 from ndigo.devices.mesh import choose_mesh, read_mesh
 from ndigo.devices.placed import Placed
+from ndigo.devices.processes import join
 from ndigo.errors import NdigoError
 
 CONFIG = Config(seeds=10, actors=32, batch=64)
@@ -81,6 +82,22 @@ def test_of_several_processes_none_may_be_left_without_a_device(eight_devices, m
         choose_mesh(None, CONFIG)
     with pytest.raises(NdigoError, match=r"^--mesh seeds=5: asks for 5 of the 8 devices of 4 processes$"):
         choose_mesh("seeds=5", CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("10.0.0.1:99999", 2, 0), "--coordinator 10.0.0.1:99999: write HOST:PORT, .* with a port below 65,536"),
+        ((":1234", 2, 0), "--coordinator :1234: write HOST:PORT"),
+        (("10.0.0.1:1234", 0, 0), "--processes 0: must be from 1 to 100,000"),
+        (("10.0.0.1:1234", 2, 2), "--process 2: must be from 0 to 1, below --processes 2"),
+        (("10.0.0.1:1234", 2, None), "--coordinator HOST:PORT, --processes N and --process I belong together"),
+    ],
+)
+def test_words_that_no_processes_could_find_each_other_by_are_refused_at_once(words, message, monkeypatch):
+    monkeypatch.setattr(jax.distributed, "initialize", lambda *words: pytest.fail("it would wait for minutes"))
+    with pytest.raises(NdigoError, match=f"^{message}"):
+        join(*words)
 
 
 def test_a_ring_is_saved_in_the_same_order_however_many_parts_it_lies_in():

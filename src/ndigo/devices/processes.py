@@ -21,6 +21,7 @@ from jax.experimental import multihost_utils
 from ndigo.errors import FailedError, NdigoError, first_line
 
 REASONS = ("", "time", "finished", *(s.name for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)))
+MOST_PROCESSES = 100_000
 # Says what it reads, unless the last word is that all went well.
 LAST_WORD = "import sys; text = sys.stdin.read(); sys.stderr.write('' if text.endswith('over') else text)"
 
@@ -30,10 +31,13 @@ def join(coordinator: str | None, processes: int | None, process: int | None) ->
     named = [coordinator, processes, process]
     if any(word is not None for word in named) and None in named:
         raise NdigoError("--coordinator HOST:PORT, --processes N and --process I belong together")
-    if processes is not None and process is not None and not 0 <= process < processes <= 100_000:
+    if processes is not None and not 1 <= processes <= MOST_PROCESSES:
+        raise NdigoError(f"--processes {processes}: must be from 1 to {MOST_PROCESSES:,}")
+    if processes is not None and process is not None and not 0 <= process < processes:
         raise NdigoError(f"--process {process}: must be from 0 to {processes - 1}, below --processes {processes}")
-    if coordinator is not None and not coordinator.rpartition(":")[2].isdecimal():
-        raise NdigoError(f"--coordinator {coordinator}: write HOST:PORT, as 10.0.0.1:1234")
+    host, _, port = (coordinator or "10.0.0.1:1234").rpartition(":")
+    if not (host and port.isdecimal() and 0 < int(port) < 2**16):
+        raise NdigoError(f"--coordinator {coordinator}: write HOST:PORT, as 10.0.0.1:1234, with a port below 65,536")
     try:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
         jax.distributed.initialize(coordinator, processes, process)
