@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import socket
 import threading
 import time
 from collections.abc import Sequence
@@ -25,14 +26,16 @@ from ndigo.storage.run_folder import WriteError
 
 NAMESPACE = "ndigo"
 RETRIES = 10  # of a row whose node or worker is lost; [ray] max_retries says another number
+KNOCK_SECONDS = 10.0
 ACTOR_SECONDS = 60.0  # that a busy cluster may take to answer
 
 
 def launch(sweep: Sweep, rows: Sequence[SweepRow], asked: Asked) -> Work:
     ray = load_extra("ray", "ray")
     try:
+        _knock(asked.address)
         ray.init(asked.address or "auto", namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, OverflowError, ValueError, RuntimeError) as error:
         where = f"at {asked.address}" if asked.address else "of this machine"
         hint = "start one with ray start --head, or name one with --address"
         raise NdigoError(f"no Ray cluster {where} answers ({reason(error)}); {hint}") from None
@@ -48,6 +51,13 @@ def launch(sweep: Sweep, rows: Sequence[SweepRow], asked: Asked) -> Work:
     lasting = {"name": name, "lifetime": "detached", "num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
     made = packs(rows, sweep.pack, _places(ray.cluster_resources(), options) or len(rows))
     return _watch(ray, ray.remote(Foreman).options(**lasting).remote(made, options), _about(ray, options))
+
+
+def _knock(address: str | None) -> None:
+    """An OSError where nothing listens at HOST:PORT; Ray itself would try for minutes, and then end the process."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_SECONDS).close()
 
 
 def _places(resources: dict[str, float], options: dict[str, Any]) -> int:

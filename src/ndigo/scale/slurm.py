@@ -57,7 +57,8 @@ def launch(sweep: Sweep, rows: Sequence[SweepRow], asked: Asked) -> Work:
     make_folder(folder)  # submitit makes it where it is handed a job
     write_whole(folder / JOBS, json.dumps({name: job.job_id for name, job in jobs.items()}, indent=1).encode())
     some = [job.job_id for job in jobs.values()][:3]
-    about = f"Slurm, jobs {', '.join(some)}{', ...' if len(jobs) > len(some) else ''}"
+    where = "Slurm" if cluster == "slurm" else f"submitit's {cluster} cluster"
+    about = f"{where}, jobs {', '.join(some)}{', ...' if len(jobs) > len(some) else ''}"
     return Work(about, lambda: all(job.done() for job in jobs.values()), poll_seconds=5.0, outlives="squeue --me")
 
 
