@@ -219,6 +219,8 @@ VARIED = (
     *("gamma", "lambda_", "first_epsilon", "last_epsilon"),
 )
 
+SETTLED = ("window", "actors")  # settings of a preset that a world may change (`naming.settled`)
+
 
 def varied_values(beside: Sequence[Config]) -> dict[str, np.ndarray]:
     """The numbers in which settings side by side differ, one for each lane: a setting's seeds, then the next one's."""

@@ -71,9 +71,6 @@ def records_of(
     return found
 
 
-SETTLED = ("window", "actors")  # settings of a preset that a world may change
-
-
 def settled(
     config: Config, world: World, reward: IntrinsicReward, *, given: Collection[str]
 ) -> tuple[Config, tuple[str, ...]]:

@@ -137,6 +137,16 @@ def test_a_dry_run_prints_settings_and_sizes_and_leaves_nothing(tmp_path, monkey
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_dry_run_shows_every_value_that_is_varied(capsys):
+    words = ["train", "exp1", "--preset", "cpu", "--vary", "gamma=0.9,0.95", "--dry-run"]
+    assert main(words) == 0
+    (gamma,) = [line.split(maxsplit=1)[1].strip() for line in capsys.readouterr().out.splitlines() if "gamma" in line]
+    assert gamma == "0.9, 0.95"
+    assert main([*words, "--json"]) == 0
+    vary = json.loads(capsys.readouterr().out)["vary"]
+    assert {name: own["gamma"] for name, own in vary.items()} == {"gamma-0.9": 0.9, "gamma-0.95": 0.95}
+
+
 def test_a_presets_window_is_cut_to_an_episode_and_one_that_is_given_is_refused(tmp_path, monkeypatch, capsys):
     """Its episodes have 12 steps, and every preset's window 100."""
     monkeypatch.chdir(tmp_path)

@@ -18,14 +18,14 @@ from rich import box
 from rich.table import Table
 
 from ndigo.api import Run, create_run, mesh_of, open_run, resume_beside
-from ndigo.config import PRESETS, Config, check_minutes
+from ndigo.config import PRESETS, SETTLED, Config, check_minutes
 from ndigo.devices.mesh import choose_mesh
 from ndigo.devices.processes import is_first, join
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames import Frame
 from ndigo.gate import check_records, refuse_weights
 from ndigo.interop.finding import find_world
-from ndigo.naming import SETTLED, as_reward, as_world, default_path, default_preset, settled
+from ndigo.naming import as_reward, as_world, default_path, default_preset, settled
 from ndigo.report.numbers import how_many
 from ndigo.rewards import make_reward
 from ndigo.scale.settings_file import is_run, read_settings
@@ -240,12 +240,15 @@ def _show_plan(config: Config, args: Arguments) -> None:
         refuse_weights(config, records[1])
         check_records(config, *records)
         sizes = sizes_of(config, *records)
+    beside = varied(args.vary, config) if args.vary else {"": config}
+    opening = _opening([*beside.values()], records[0], _basis(args), args.mesh)
     if args.json:
-        print(json.dumps({"settings": dataclasses.asdict(config), "notes": told, "sizes": sizes}, indent=1))
+        plan = {"settings": dataclasses.asdict(config), "notes": told, "sizes": sizes}
+        vary = {"vary": {name: dataclasses.asdict(own) for name, own in beside.items()}} if args.vary else {}
+        print(json.dumps(plan | vary, indent=1))
         return
-    beside = list(varied(args.vary, config).values()) if args.vary else [config]
-    print(fitted("\n".join([_opening(beside, records[0], _basis(args), args.mesh), *told])))
-    plain_console().print(_table(config, records[0].frame, sizes))
+    print(fitted("\n".join([opening, *told])))
+    plain_console().print(_table([*beside.values()], records[0].frame, sizes))
 
 
 def _load_what_the_file_names(args: Arguments) -> None:
@@ -286,7 +289,7 @@ def _closing(runs: Sequence[Run], minutes: float | None, taken: float) -> int:
     )
     if outcome is None:
         raise DivergedError("; ".join(f"{path}: {problem}" for path, problem in diverged.items()))
-    path = runs[0].path if len(runs) == 1 else f"{runs[0].path.parent}/*"
+    path = runs[0].path if len(runs) == 1 else runs[0].path.parent
     again = go_on_with(*((RunFolder(run.path), run.config) for run in runs))
     why = outcome.why
     if why == "time" and minutes is not None:
@@ -320,17 +323,22 @@ def _refuse_changes(args: Arguments) -> None:
         raise NdigoError(f"--resume continues a run as it is: {given} cannot be given with it")
 
 
-def _table(config: Config, frame: Frame, sizes: dict[str, int]) -> Table:
-    """Every setting, then what they come to."""
+def _table(beside: Sequence[Config], frame: Frame, sizes: dict[str, int]) -> Table:
+    """Every setting, with each value that is varied, then what they come to for each run."""
     table = Table("setting", "value", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, value in dataclasses.asdict(config).items():
-        is_count = isinstance(value, int) and not isinstance(value, bool)
-        table.add_row(name, f"{value:,}" if is_count else f"{value:.4g}" if isinstance(value, float) else f"{value}")
+    for name in dataclasses.asdict(beside[0]):
+        values = dict.fromkeys(_in_words(getattr(config, name)) for config in beside)
+        table.add_row(name, ", ".join(values))
     table.add_section()
     table.add_row("frame", _frame_in_words(frame))
     for name, size in sizes.items():
         table.add_row(name, f"{size / 1e6:,.1f} MB" if name in ("replay", "checkpoint") else f"{size:,}")
     return table
+
+
+def _in_words(value: Any) -> str:
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if is_count else f"{value:.4g}" if isinstance(value, float) else f"{value}"
 
 
 def _frame_in_words(frame: Frame) -> str:
