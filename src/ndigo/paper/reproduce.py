@@ -20,7 +20,7 @@ from ndigo.paper.experiments import Row, find_experiment
 from ndigo.paper.measured import METRICS
 from ndigo.paper.plan import Job
 from ndigo.paper.rows import RowFolder, save_row
-from ndigo.report.numbers import duration
+from ndigo.report.numbers import duration, how_many
 from ndigo.rewards import make_reward
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.cost import disk_bytes
@@ -56,7 +56,7 @@ def cost(job: Job, pace: float | None, source: str) -> str:
     where = next(path for path in (job.path, *job.path.absolute().parents) if path.exists())
     free = shutil.disk_usage(where).free
     text = [
-        f"{job.row.name}: {config.seeds} seeds, {config.learner_steps:,} learner steps, "
+        f"{job.row.name}: {how_many(config.seeds, 'seed')}, {config.learner_steps:,} learner steps, "
         f"{rounds * config.actors * world.num_steps:,} world steps per seed, then {plan.EPISODES} greedy "
         "episodes per seed",
         f"  in {job.path}" + (f", from step {done:,} on" if done else ""),
