@@ -8,12 +8,12 @@ import sys
 
 import pytest
 from sweep_files import write_sweep
-from tiny_runs import numbers, start, wait_for_lines
+from tiny_runs import EXAMPLES, numbers, start, wait_for_lines
 
 from ndigo.cli import main
 from ndigo.errors import install
 from ndigo.scale.status import look
-from ndigo.scale.sweep import read_sweep
+from ndigo.scale.sweep import MOVE_AWAY, read_sweep
 
 TRUST = ["--trust", "custom_world"]
 
@@ -21,27 +21,29 @@ TRUST = ["--trust", "custom_world"]
 @pytest.mark.slow
 def test_rows_are_trained_one_that_fails_is_told_and_the_others_go_on(finished, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # The second row's window is longer than the world's episodes, which only its job finds out.
-    file = write_sweep(tmp_path / "sweep.toml", "[[rows]]\nwindow = 6\n[[rows]]\nwindow = 100\n")
+    # The second row diverges, which only its job finds out.
+    file = write_sweep(tmp_path / "sweep.toml", "[[rows]]\nwindow = 6\n[[rows]]\nmodel_rate = 1e30\n")
     process = start("sweep", str(file), "--out", str(tmp_path / "rows"), "--jobs", "2", *TRUST)
     out, err = process.communicate(timeout=250)
     assert (process.returncode, err) == (1, "")
-    first, where, *lines, last = out.splitlines()
+    first, where, *lines, last, again, look_at = out.splitlines()
     assert first == f"2 rows: 2 waiting, in {tmp_path / 'rows'}"
-    assert where == "training 2 of them on this machine, 2 at once on the CPU"
+    status = f"ndigo sweep status {file} --out {tmp_path / 'rows'}"
+    assert where == f"training 2 of them on this machine, 2 at once on the CPU; how far they are says {status}"
     failed, done = sorted(line.split("] ")[1] for line in lines)
-    assert failed.startswith("window-100: failed: window 100: longer than an episode of 12 steps")
+    assert "is not finite at learner step" in failed.removeprefix("model-rate-1e30: failed: ")
     assert done == "window-6: done at step 20"
     assert last == "2 rows: 1 done, 1 failed"
+    assert again == "the same command tries the others again"
+    assert look_at == f"see ndigo report {tmp_path / 'rows'}"
     assert numbers(tmp_path / "rows" / "window-6") == numbers(finished.path)
     assert "step      20" in (tmp_path / "rows" / "window-6" / "job.log").read_text()
 
-    words = ["sweep", "status", str(file), "--out", str(tmp_path / "rows")]
-    monkeypatch.setenv("COLUMNS", "140")
-    assert main(words) == 0
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(status.split()[1:]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "window-6 done 20 of 20 window-100 failed 0 of 20" in out
-    assert "window 100: longer than an episode of 12 steps" in out
+    assert "window-6 done 20 of 20" in out
+    assert "model-rate-1e30 failed" in out
     assert out.endswith("2 rows: 1 done, 1 failed")
 
 
@@ -95,6 +97,46 @@ def test_rows_are_checked_before_any_is_trained(name, value, message, file, caps
     assert main(["sweep", "sweep.toml"]) == 2
     assert message in capsys.readouterr().err
     assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"window": 100}, "window 100: longer than an episode of 12 steps; window 12 is the longest"),
+        ({"window": 6, "reward": "ndigo-7"}, "reward ndigo-7 looks 8 steps ahead, and a window has 6"),
+        ({"task_weight": 0.5}, "task_weight 0.5: world three_doors has no task reward"),
+        ({"curiosity_weight": 0}, "nothing to learn from: --curiosity-weight and --task-weight are both 0"),
+    ],
+)
+def test_rows_that_their_world_cannot_have_are_refused_before_any_is_trained(
+    settings, message, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("ndigo.gate.check_world", lambda world: None)  # tests/extending has what it finds
+    monkeypatch.chdir(EXAMPLES)
+    file = write_sweep(tmp_path / "sweep.toml", "[grid]\nseed = [0, 1]\n", **settings)
+    assert main(["sweep", str(file), "--dry-run", *TRUST]) == 2
+    assert capsys.readouterr().err.startswith(f"ndigo: {message}")
+
+
+def test_a_presets_window_is_cut_to_the_worlds_episodes_as_ndigo_train_does(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("ndigo.gate.check_world", lambda world: None)
+    monkeypatch.chdir(EXAMPLES)
+    file = tmp_path / "sweep.toml"
+    file.write_text('preset = "cpu"\nworld = "custom_world:world"\n[grid]\nseed = [0, 1]\n')
+    assert main(["sweep", str(file), "--dry-run", *TRUST]) == 0
+    cut, rows = capsys.readouterr().out.splitlines()[:2]
+    assert cut == "window 100 is cut to 12, the steps of an episode of three_doors"
+    assert rows == "2 rows: 2 waiting, in runs/sweep"
+
+
+def test_status_says_where_a_folder_has_a_run_of_other_settings(finished, tmp_path, capsys):
+    file = write_sweep(tmp_path / "sweep.toml", batch=5)
+    (row,) = read_sweep(file, tmp_path / "rows").rows
+    row.path.parent.mkdir()
+    row.path.symlink_to(finished.path)
+    assert main(["sweep", "status", str(file), "--out", str(tmp_path / "rows")]) == 0
+    was = finished.config.batch
+    assert f"{row.path} was begun with batch {was}, now it is 5: {MOVE_AWAY}" in capsys.readouterr().out
 
 
 def test_a_file_runs_no_module_that_is_not_trusted(file, capsys):

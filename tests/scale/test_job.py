@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from tiny_runs import numbers
 
 from ndigo.errors import NdigoError
 from ndigo.scale.job import train_rows
-from ndigo.scale.local import note_sudden_end, places
+from ndigo.scale.local import LOG, Pool, note_sudden_end, places
 from ndigo.scale.note import Interrupted, Note, read_note, write_note
 from ndigo.scale.status import look
 from ndigo.scale.sweep import read_sweep
@@ -55,15 +57,33 @@ def test_what_cannot_be_trained_leaves_the_reason_and_no_run(tmp_path):
 
 def test_a_process_that_is_killed_has_its_end_noted_by_the_one_that_started_it(tmp_path):
     (row,) = read_sweep(write_sweep(tmp_path / "sweep.toml"), tmp_path / "rows").rows
-    note_sudden_end(row, 7, -signal.SIGKILL)
+    log = row.path / LOG
+    note_sudden_end(row, 7, -signal.SIGKILL, log)
     assert read_note(row.path) is None  # nothing is known of one that did not begin
     for code, why in ((0, ""), (-signal.SIGKILL, "ended by SIGKILL; see "), (3, "ended with code 3; see ")):
         write_note(row.path, Note("running", "local", 0.0, pid=7))
-        note_sudden_end(row, 7, code)
+        note_sudden_end(row, 7, code, log)
         found = read_note(row.path)
         assert found is not None
         assert found[0].state == ("failed" if why else "running")
         assert found[0].why.startswith(why)
+
+
+def test_a_pack_that_is_killed_names_the_one_log_that_it_has(tmp_path, monkeypatch):
+    file = write_sweep(tmp_path / "sweep.toml", "[grid]\nmodel_rate = [1e-3, 2e-3]\n")
+    rows = read_sweep(file, tmp_path / "rows").rows
+    pool = Pool([rows], [{}])
+    # The process of a pack, which is killed once it has noted that its rows run.
+    popen, told = subprocess.Popen, [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **options: popen(told, **options))
+    assert not pool.is_over()
+    ((process, _, _),) = pool._running
+    for row in rows:
+        write_note(row.path, Note("running", "local", 0.0, pid=process.pid))
+    process.wait()
+    assert pool.is_over()
+    assert (rows[0].path / LOG).exists()
+    assert {look(row).why for row in rows} == {f"ended by SIGKILL; see {rows[0].path / LOG}"}
 
 
 def test_a_row_that_another_process_trains_is_refused_and_what_that_one_noted_stays(tmp_path, monkeypatch):
@@ -74,7 +94,7 @@ def test_a_row_that_another_process_trains_is_refused_and_what_that_one_noted_st
     with one_writer(row.path), pytest.raises(NdigoError, match=r"is being written by process \d+ on "):
         train_rows([row], "ray")
     assert read_note(row.path) == before
-    note_sudden_end(row, 8, 2)  # of the process that was refused
+    note_sudden_end(row, 8, 2, row.path / LOG)  # of the process that was refused
     assert read_note(row.path) == before
 
 

@@ -75,10 +75,17 @@ def test_a_process_of_this_machine_that_is_gone_is_silent_at_once(tmp_path):
 def test_rows_that_do_not_run_say_why(tmp_path):
     row = row_with(tmp_path, [line(40, 3.0)], state="failed", why="out of luck")
     assert (look(row, NOW).state, look(row, NOW).why) == ("failed", "out of luck")
-    assert look(row_with(tmp_path, [], state="queued"), NOW).state == "queued"
+    queued = look(row_with(tmp_path, [], state="queued", ago=500.0), NOW)
+    assert (queued.state, queued.seconds) == ("queued", 600.0)
     shutil.rmtree(tmp_path)
     assert look(row_with(tmp_path, []), NOW).state == "waiting"
     assert look(row_with(tmp_path, [line(40, 3.0)]), NOW).state == "begun"  # by ndigo train, which leaves no note
+
+
+@pytest.mark.parametrize("state", ["failed", "stopped"])
+def test_a_row_that_has_ended_says_how_long_it_ran(state, tmp_path):
+    # It began 600 s ago and ended 450 s ago.
+    assert look(row_with(tmp_path, [], state=state, ago=450.0), NOW).seconds == 150.0
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_sizes_times_and_places_are_taken(tmp_path):
 )
 def test_what_can_run_commands_needs_the_users_word(engine, line, tmp_path):
     sweep = sweep_of(f"[{engine}]\n{line}", tmp_path)
-    with pytest.raises(NdigoError, match=rf"in \[{engine}\] can run commands: .* add --trust {engine};"):
+    with pytest.raises(NdigoError, match=rf"in \[{engine}\] is none of the words .* add --trust {engine}$"):
         check_takes(sweep, engine, ("mine",))
     check_takes(sweep, engine, (engine,))
     check_takes(sweep, "local", ())  # where nobody reads the table
@@ -44,3 +44,8 @@ def test_a_text_of_two_lines_is_refused_as_the_second_would_be_a_command(tmp_pat
     sweep = sweep_of('[slurm]\nslurm_partition = "a\\ntouch here"', tmp_path)
     with pytest.raises(NdigoError, match=r"slurm_partition = 'a\\ntouch here' in \[slurm\] must be a number, or text"):
         check_takes(sweep, "slurm", ())
+
+
+def test_a_word_that_is_misspelt_is_told_the_nearest(tmp_path):
+    with pytest.raises(NdigoError, match=r"num_gpu in \[ray\] is none of .* \(nearest: num_gpus\)"):
+        check_takes(sweep_of("[ray]\nnum_gpu = 1", tmp_path), "ray", ())

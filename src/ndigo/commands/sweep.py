@@ -7,7 +7,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,11 +15,12 @@ import tyro
 from rich import box
 from rich.table import Table
 
+from ndigo.config import SETTLED
 from ndigo.errors import NdigoError, StoppedNow
 from ndigo.report.numbers import duration, how_many
 from ndigo.scale.engine import Asked, Work, find_engine
 from ndigo.scale.status import STATES, Seen, look
-from ndigo.scale.sweep import MOVE_AWAY, SweepRow, read_sweep, refuse_other_settings
+from ndigo.scale.sweep import ENGINE_TABLES, MOVE_AWAY, SweepRow, read_sweep, refuse_other_settings
 from ndigo.scale.takes import check_takes
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Switch, Trust, within
@@ -58,28 +59,36 @@ def run(args: Arguments) -> int:
         return 0
     if args.words[0] == "status":
         plain_console().print(_table(sweep.rows), _summary([look(row) for row in sweep.rows]), highlight=False)
+        _tell_others(sweep.rows)
         return 0
     for option, engine in (("jobs", "local"), ("address", "ray")):
         if getattr(args, option) is not None and args.on != engine:
             raise NdigoError(f"--{option} belongs to --on {engine}, not to --on {args.on}")
     if args.jobs is not None:
         within("--jobs", args.jobs, 1, 1000)
-    check_takes(sweep, args.on, args.trust)
-    _check(sweep.rows, args.trust)
+    for engine in ENGINE_TABLES if args.dry_run else (args.on,):
+        check_takes(sweep, engine, args.trust)
+    rows, told = _fitted(sweep.rows, args.trust)
+    sweep = replace(sweep, rows=rows)
     seen = [look(row) for row in sweep.rows]
-    print(f"{_summary(seen)}, in {sweep.out}", flush=True)
+    print(*told, f"{_summary(seen)}, in {sweep.out}", sep="\n", flush=True)
     if args.dry_run:
         plain_console().print(_table(sweep.rows))
         return 0
     # What runs already is watched with the rest, and not begun a second time.
     left = [(row, now) for row, now in zip(sweep.rows, seen, strict=True) if now.state != "done"]
     if not left:
+        print(f"see ndigo report {sweep.out}")
         return 0
     new = [row for row, now in left if now.state != "running"]
     work = find_engine(args.on)(sweep, new, Asked(args.jobs, args.address))
-    print(f"{f'training {len(new)} of them' if new else 'watching'} on {work.about}", flush=True)
     again = f"ndigo sweep status {sweep.file}" + (f" --out {args.out}" if args.out else "")
-    return _follow(work, [row for row, _ in left], again)
+    what = f"training {len(new)} of them" if new else "watching"
+    print(f"{what} on {work.about}; how far they are says {again}", flush=True)
+    code = _follow(work, [row for row, _ in left], again)
+    if any(look(row).state == "done" for row in sweep.rows):
+        print(f"see ndigo report {sweep.out}")
+    return code
 
 
 def _file(args: Arguments) -> Path:
@@ -91,18 +100,46 @@ def _file(args: Arguments) -> Path:
     raise NdigoError("name one file: ndigo sweep FILE.toml trains it, ndigo sweep status FILE.toml looks at it")
 
 
-def _check(rows: Sequence[SweepRow], trust: Collection[str]) -> None:
-    """What no row could train is an error before any does. The GPUs are the rows', so JAX here keeps to the CPU."""
+def _fitted(rows: Sequence[SweepRow], trust: Collection[str]) -> tuple[tuple[SweepRow, ...], list[str]]:
+    """The rows with the settings that their worlds leave them, and a line for each that is another.
+
+    What no row could train is an error before any does. The GPUs are the rows', so JAX here keeps to the CPU.
+    """
     import jax
 
     jax.config.update("jax_platforms", "cpu")
+    from ndigo.agent import window_starts
+    from ndigo.gate import check_records, refuse_unfit, refuse_weights
     from ndigo.interop.finding import find_world
+    from ndigo.naming import settled
     from ndigo.rewards import make_reward
 
+    fitted, told, tried = [], dict[str, None](), set()
     for row in rows:
-        find_world(row.config.world, trust=trust)
-        make_reward(row.config.reward, trust=trust)
-        refuse_other_settings(row.path, row.config, MOVE_AWAY)
+        names = row.config.world, row.config.reward
+        records = find_world(names[0], trust=trust), make_reward(names[1], trust=trust)
+        config, lines = settled(row.config, *records, given=row.given)
+        refuse_weights(config, records[1])
+        if records[0].has_one_length:
+            window_starts(records[0].num_steps, config.window)
+        if names in tried:  # to try somebody's own takes seconds
+            refuse_unfit(config, *records)
+        else:
+            check_records(config, *records)
+        tried.add(names)
+        refuse_other_settings(row.path, config, MOVE_AWAY)
+        fitted.append(replace(row, config=config))
+        told |= dict.fromkeys(lines)
+    return tuple(fitted), [*told]
+
+
+def _tell_others(rows: Sequence[SweepRow]) -> None:
+    """A line for the first row whose folder has a run of other settings than the file says by now."""
+    for row in rows:
+        try:
+            refuse_other_settings(row.path, row.config, MOVE_AWAY, but={*SETTLED} - row.given)
+        except NdigoError as error:
+            return print(error)
 
 
 def _follow(work: Work, rows: Sequence[SweepRow], again: str) -> int:
@@ -130,7 +167,10 @@ def _follow(work: Work, rows: Sequence[SweepRow], again: str) -> int:
     if signals.first:
         print("the same command goes on from here")
         return 128 + signal.Signals[signals.first]
-    return 0 if all(now.state == "done" for now in seen) else 1
+    if all(now.state == "done" for now in seen):
+        return 0
+    print("the same command tries the others again")
+    return 1
 
 
 def _tell_ended(rows: Sequence[SweepRow], ended: dict[str, Seen]) -> None:
@@ -151,7 +191,7 @@ def _pause(seconds: float, signals: StopSignals) -> None:
 def _summary(seen: Sequence[Seen]) -> str:
     """`5 rows: 2 done, 1 running, 2 waiting`."""
     counts = Counter(now.state for now in seen)
-    states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    states = ", ".join(f"{counts[state]:,} {state}" for state in STATES if counts[state])
     return f"{how_many(len(seen), 'row')}: {states}"
 
 

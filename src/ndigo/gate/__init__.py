@@ -22,11 +22,16 @@ def check_records(config: Config, world: World, reward: IntrinsicReward) -> None
         sample_host(world)
     elif is_own(config.world):
         check_world(world)
-    refuse_missing_task(config, world, reward)
-    refuse_short_windows(config, world, reward)
+    refuse_unfit(config, world, reward)
     if is_own(config.reward):
         refuse_unhashable(reward)
         check_reward(reward, world, config)
+
+
+def refuse_unfit(config: Config, world: World, reward: IntrinsicReward) -> None:
+    """An error where settings, world and reward do not go together, which needs no trying."""
+    refuse_missing_task(config, world, reward)
+    refuse_short_windows(config, world, reward)
 
 
 def is_own(name: str) -> bool:
@@ -34,4 +39,13 @@ def is_own(name: str) -> bool:
     return is_module(name) or name.startswith("<")
 
 
-__all__ = ["check_pay", "check_processes", "check_records", "check_reward", "check_world", "is_own", "refuse_weights"]
+__all__ = [
+    "check_pay",
+    "check_processes",
+    "check_records",
+    "check_reward",
+    "check_world",
+    "is_own",
+    "refuse_unfit",
+    "refuse_weights",
+]

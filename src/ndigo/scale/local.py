@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
+from pathlib import Path
 
 from ndigo.scale.engine import Asked, Work
 from ndigo.scale.note import read_note, remove_note, write_note
@@ -18,7 +19,7 @@ from ndigo.scale.sweep import Sweep, SweepRow
 from ndigo.scale.vary import packs
 from ndigo.storage.run_folder import make_folder
 
-LOG = "job.log"  # in the row's folder: what its process printed
+LOG = "job.log"  # in the folder of a process' first row: what it printed
 COUNT_GPUS = "import jax; print(jax.device_count() if jax.default_backend() == 'gpu' else 0)"
 PYTHON = (sys.executable, "-P")  # without the working folder, which Python would search first
 SHARED_MEMORY = 0.9  # of a GPU, by all processes on it; JAX alone takes 0.75
@@ -72,7 +73,7 @@ class Pool:
             process, rows, slot = entry
             self._free.append(slot)
             for row in rows:
-                note_sudden_end(row, process.pid, process.returncode)
+                note_sudden_end(row, process.pid, process.returncode, rows[0].path / LOG)
         while self._waiting and self._free:
             rows, slot = self._waiting.pop(0), self._free.pop(0)
             self._running.append((_start(rows, slot), rows, slot))
@@ -110,10 +111,10 @@ def _start(rows: Sequence[SweepRow], slot: dict[str, str]) -> subprocess.Popen[b
     return process
 
 
-def note_sudden_end(row: SweepRow, pid: int, code: int) -> None:
+def note_sudden_end(row: SweepRow, pid: int, code: int, log: Path) -> None:
     """Of a process that could not say itself how it ended."""
     found = read_note(row.path)
     if code == 0 or found is None or (found[0].state, found[0].pid) != ("running", pid):
         return
     ended = f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-    write_note(row.path, dataclasses.replace(found[0], state="failed", why=f"{ended}; see {row.path / LOG}"))
+    write_note(row.path, dataclasses.replace(found[0], state="failed", why=f"{ended}; see {log}"))

@@ -25,7 +25,7 @@ class Seen:
     step: int = 0
     where: str = ""
     seconds: float | None = None
-    """Since it runs, is silent or is queued."""
+    """Since it runs, is silent or is queued; of one that has ended, how long it ran."""
     per_second: float | None = None
     """Learner steps."""
     left: float | None = None
@@ -50,7 +50,8 @@ def look(row: SweepRow, now: float | None = None) -> Seen:
     note, sign = found
     if note.state != "running":
         state = "begun" if note.state == "done" else note.state
-        return Seen(state, step, note.engine, seconds=now - note.since, why=note.why)
+        until = now if state == "queued" else sign
+        return Seen(state, step, note.engine, seconds=until - note.since, why=note.why)
     where = f"{note.host}, GPU {note.devices}" if note.devices else note.host
     if now - sign > SILENT_SECONDS or _is_gone(note):
         return Seen("silent", step, where, seconds=now - sign, why=f"process {note.pid} on {note.host} is not heard of")

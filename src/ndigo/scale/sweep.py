@@ -24,13 +24,14 @@ import dataclasses
 import itertools
 import math
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ndigo.config import Config, preset
-from ndigo.errors import NdigoError
-from ndigo.scale.settings_file import checked_preset, checked_settings, read_toml
+from ndigo.errors import NdigoError, unknown_name
+from ndigo.scale.settings_file import FIELDS, checked_preset, checked_settings, read_toml
 from ndigo.storage.run_folder import RunFolder
 
 MOST_ROWS = 10_000
@@ -46,6 +47,8 @@ class SweepRow:
     name: str
     config: Config
     path: Path
+    given: frozenset[str] = frozenset()
+    """Settings that the file says; the others are the preset's, of which a world may change `SETTLED`."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,10 @@ def read_sweep(file: Path, out: Path | None = None) -> Sweep:
     if base is None:
         # JAX could be asked what it finds here, but the machine that reads the file need not be the one that trains.
         raise NdigoError(f'{file} names no preset; write preset = "gpu" or "cpu" above its tables')
+    _refuse_stray(table, file)
     common = checked_settings(table, file)
     rows: dict[str, SweepRow] = {}
+    twins: dict[Config, str] = {}
     for own in _combinations(grid, listed, file):
         try:
             config = preset(base, **common | own)
@@ -85,7 +90,9 @@ def read_sweep(file: Path, out: Path | None = None) -> Sweep:
         name = row_name(own or {"world": config.world, "reward": config.reward})
         if name in rows:
             raise NdigoError(f"{file} has two rows {name}; rows must differ in what the grid or the list says of them")
-        rows[name] = SweepRow(name, config, (out / name).absolute())
+        if (twin := twins.setdefault(config, name)) != name:
+            raise NdigoError(f"{file}: rows {twin} and {name} are the same run; rows must differ in a setting")
+        rows[name] = SweepRow(name, config, (out / name).absolute(), frozenset(common | own))
     return Sweep(file, out, tuple(rows.values()), takes, pack)
 
 
@@ -105,14 +112,14 @@ def _number(value: Any) -> str:
     return f"minus{-value}" if isinstance(value, int | float) and value < 0 else str(value)
 
 
-def refuse_other_settings(path: Path, config: Config, advice: str) -> None:
-    """An error where the folder holds a run of other settings; `advice` says what to do about it."""
+def refuse_other_settings(path: Path, config: Config, advice: str, but: Collection[str] = ()) -> None:
+    """An error where the folder holds a run of other settings `but` for these; `advice` says what to do about it."""
     if not (path / "config.json").exists():
         return
     # A setting younger than the run has its default, which is what the run did.
     there = dataclasses.asdict(Config()) | RunFolder(path).settings()["config"]
     for name, value in dataclasses.asdict(config).items():
-        if (found := there.get(name)) != value:
+        if (found := there.get(name)) != value and name not in but:
             raise NdigoError(f"{path} was begun with {name} {found}, now it is {value}: {advice}")
 
 
@@ -131,6 +138,15 @@ def _combinations(grid: dict[str, Any], listed: list[dict[str, Any]], file: Path
         raise NdigoError(f"{file} has {num_rows:,} rows; at most {MOST_ROWS:,} can be looked after")
     points = [dict(pair for part in point for pair in part.items()) for point in itertools.product(*axes)]
     return [own | point for own in rows for point in points]
+
+
+def _refuse_stray(common: dict[str, Any], file: Path) -> None:
+    """An error for a table that no file has, and for values of a grid that stand before the tables."""
+    for name, value in common.items():
+        if isinstance(value, dict | list) and name.strip("_") in FIELDS:
+            raise NdigoError(f"{file}: {name} = {value!r} must be one value; a list of them stands under [grid]")
+        if isinstance(value, dict | list):
+            raise unknown_name(f"table in {file}:", name, ("grid", "rows", *ENGINE_TABLES))
 
 
 def _listed(rows: Any, file: Path) -> list[dict[str, Any]]:

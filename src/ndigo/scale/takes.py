@@ -6,6 +6,7 @@ anybody's, so for those the user trusts the table by name, as a module.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection
 from typing import Any
 
@@ -30,9 +31,11 @@ def check_takes(sweep: Sweep, engine: str, trust: Collection[str]) -> None:
     """An error where the engine's table says more than sizes and places, or a text that is more than a line."""
     for name, value in sweep.takes.get(engine, {}).items():
         if name not in KNOWN[engine] and engine not in trust:
+            near = difflib.get_close_matches(name, KNOWN[engine], n=1, cutoff=0.8)
+            hint = f"nearest: {near[0]}" if near else f"known: {', '.join(KNOWN[engine])}"
             raise NdigoError(
-                f"{sweep.file}: {name} in [{engine}] can run commands: if you trust the file, add --trust {engine}; "
-                f"without it a file may say {', '.join(KNOWN[engine])}"
+                f"{sweep.file}: {name} in [{engine}] is none of the words that run no commands ({hint}); "
+                f"if you trust the file, add --trust {engine}"
             )
         if engine not in trust and not _is_plain(value):
             # submitit writes texts into a script, where a second line is a command.
