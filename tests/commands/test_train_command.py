@@ -188,6 +188,15 @@ def test_a_world_of_the_host_trains_on_one_device_and_says_so(monkeypatch, capsy
     assert error(["gymnasium::CartPole-v1", *words, "--mesh", "seeds=2"], capsys) == told
 
 
+def test_seeds_that_leave_devices_idle_say_how_many_would_not(monkeypatch, capsys):
+    monkeypatch.setattr(jax, "device_count", lambda: 8)
+    monkeypatch.setattr(meshes, "make_mesh", lambda seeds, data: SimpleNamespace(size=seeds * data))
+    hint = " (a multiple of 8 would use all)"
+    for seeds, used in ((10, f"5 of 8 devices{hint}"), (11, f"1 of 8 devices{hint}"), (6, "6 of 8 devices")):
+        assert main(["train", "exp1", "--preset=cpu", "--seeds", str(seeds), "--dry-run"]) == 0
+        assert capsys.readouterr().out.startswith(f"ndigo-2 in exp1: {seeds} seeds on {used}, ")
+
+
 def test_a_horizon_that_raises_k_says_so(capsys):
     words = ["train", "exp1", "--preset=cpu", "--dry-run", "--reward"]
     assert main([*words, "ndigo-4"]) == 0

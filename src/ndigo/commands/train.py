@@ -275,7 +275,10 @@ def _opening(beside: Sequence[Config], world: World, how: str, mesh: str | None)
     if len(beside) > 1:
         seeds = f"{len(beside)} settings of {seeds}"
     chosen, there = mesh_of(config, world, mesh, len(beside)), jax.device_count()
-    where = "" if there == 1 else f" on {1 if chosen is None else chosen.size} of {there} devices"
+    used = 1 if chosen is None else chosen.size
+    where = "" if there == 1 else f" on {used} of {there} devices"
+    if mesh is None and world.host is None and used < min(there, len(beside) * config.seeds):
+        where += f" (a multiple of {there} would use all)"
     return f"{config.reward} in {config.world}: {seeds}{where}, {config.learner_steps:,} learner steps, {how}"
 
 

@@ -2,7 +2,7 @@
 
     preset = "gpu"
     world = "exp1"
-    learner_steps = 4_000
+    learner_steps = 3_200
 
     [grid]                             # every combination
     reward = ["ndigo-4", "pe"]
