@@ -24,6 +24,7 @@ from ndigo.scale.sweep import ENGINE_TABLES, MOVE_AWAY, SweepRow, read_sweep, re
 from ndigo.scale.takes import check_takes
 from ndigo.terminal.console import plain_console
 from ndigo.terminal.options import Switch, Trust, within
+from ndigo.terminal.working import working
 from ndigo.training.signals import StopSignals, stop_signals
 
 
@@ -68,7 +69,8 @@ def run(args: Arguments) -> int:
         within("--jobs", args.jobs, 1, 1000)
     for engine in ENGINE_TABLES if args.dry_run else (args.on,):
         check_takes(sweep, engine, args.trust)
-    rows, told = _fitted(sweep.rows, args.trust)
+    with working("trying the worlds and the rewards"):
+        rows, told = _fitted(sweep.rows, args.trust)
     sweep = replace(sweep, rows=rows)
     seen = [look(row) for row in sweep.rows]
     print(*told, f"{_summary(seen)}, in {sweep.out}", sep="\n", flush=True)
