@@ -84,6 +84,16 @@ def test_of_several_processes_none_may_be_left_without_a_device(eight_devices, m
         choose_mesh("seeds=5", CONFIG)
 
 
+def test_what_does_not_divide_of_settings_side_by_side_is_told_as_settings(eight_devices, monkeypatch):
+    told = r"4 settings of 10 seeds do not divide by 3; nearest: --mesh seeds=2,data=1, or --seeds 9$"
+    with pytest.raises(NdigoError, match=told):
+        choose_mesh("seeds=3", CONFIG, lanes=40)
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    # 3 settings of 10 seeds on 8 devices: 8 seeds of each do.
+    with pytest.raises(NdigoError, match=r"^3 settings of 10 seeds do not divide among .* nearest: --seeds 8$"):
+        choose_mesh(None, CONFIG, lanes=30)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -9,6 +9,7 @@ so that a device computes what it would compute alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -78,8 +79,8 @@ def choose_mesh(text: str | None, config: Config, lanes: int | None = None) -> M
         if jax.process_count() > 1 and seeds < there:
             # A process without a device of the mesh would have nothing to do, and the others would wait for it.
             raise NdigoError(
-                f"{lanes} seeds do not divide among the {there} devices of {jax.process_count()} processes; "
-                f"nearest: --seeds {_nearest_multiple(lanes, there)}"
+                f"{_in_words(lanes, config)} do not divide among the {there} devices of {jax.process_count()} "
+                f"processes; nearest: --seeds {_nearest_seeds(lanes, config, there)}"
             )
     else:
         seeds, data = read_mesh(text)
@@ -110,13 +111,25 @@ def refuse_uneven(text: str, seeds: int, data: int, lanes: int, config: Config) 
     if lanes % seeds:
         fits = min((n for n in range(1, there // data + 1) if lanes % n == 0), key=lambda n: (abs(n - seeds), n))
         raise NdigoError(
-            f"--mesh {text}: {lanes} seeds do not divide by {seeds}; "
-            f"nearest: --mesh seeds={fits},data={data}, or --seeds {_nearest_multiple(lanes, seeds)}"
+            f"--mesh {text}: {_in_words(lanes, config)} do not divide by {seeds}; "
+            f"nearest: --mesh seeds={fits},data={data}, or --seeds {_nearest_seeds(lanes, config, seeds)}"
         )
     for name in ("actors", "batch"):
         if (number := getattr(config, name)) % data:
             nearest = _nearest_multiple(number, data)
             raise NdigoError(f"--mesh {text}: {name} {number} do not divide by {data}; nearest: --{name} {nearest}")
+
+
+def _in_words(lanes: int, config: Config) -> str:
+    settings = lanes // config.seeds
+    return (
+        f"{lanes} seeds" if settings == 1 else f"{settings} settings of {config.seeds} seed{'s' * (config.seeds != 1)}"
+    )
+
+
+def _nearest_seeds(lanes: int, config: Config, by: int) -> int:
+    """Of each setting, so that the lanes of all divide."""
+    return _nearest_multiple(config.seeds, by // math.gcd(by, lanes // config.seeds))
 
 
 def _nearest_multiple(number: int, of: int) -> int:
