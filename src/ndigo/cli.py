@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from ndigo import __version__
 from ndigo.commands import COMMANDS
-from ndigo.errors import StoppedNow, UserCodeError, explained, traceback_of, unknown_name
+from ndigo.errors import StoppedNow, explained, frames_of, unknown_name
 from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.from_module import check_trust, without_working_folder
 from ndigo.terminal.starting import starting
@@ -72,7 +72,7 @@ def _tell(error: Exception) -> int:
     ours = explained(error)
     if ours is None:
         raise error
-    if isinstance(ours, UserCodeError) and ours.__cause__ is not None and (frames := traceback_of(ours.__cause__)):
+    if frames := frames_of(ours):
         print(frames, file=sys.stderr)
     # In one write: with PYTHONUNBUFFERED print makes two, and a line of JAX's threads can come between.
     sys.stderr.write(_fitted(f"ndigo: {' '.join(str(ours).split())}") + "\n")

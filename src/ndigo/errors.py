@@ -105,6 +105,11 @@ def explained(error: Exception) -> NdigoError | None:
     return None
 
 
+def frames_of(error: NdigoError) -> str:
+    """`traceback_of` what a user's own code raised; "" of any other error."""
+    return traceback_of(error.__cause__) if isinstance(error, UserCodeError) and error.__cause__ is not None else ""
+
+
 def first_line(error: BaseException) -> str:
     """`KeyError: 'door'`: what an error is and the first line of what it says."""
     text = str(error).strip().split("\n")[0]

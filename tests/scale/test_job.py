@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import json
 import signal
 import subprocess
 import sys
@@ -12,7 +14,8 @@ import pytest
 from sweep_files import write_sweep
 from tiny_runs import numbers
 
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, UserCodeError
+from ndigo.scale import job
 from ndigo.scale.job import train_rows
 from ndigo.scale.local import LOG, Pool, note_sudden_end, places
 from ndigo.scale.note import Interrupted, Note, read_note, write_note
@@ -84,6 +87,26 @@ def test_a_pack_that_is_killed_names_the_one_log_that_it_has(tmp_path, monkeypat
     assert pool.is_over()
     assert (rows[0].path / LOG).exists()
     assert {look(row).why for row in rows} == {f"ended by SIGKILL; see {rows[0].path / LOG}"}
+
+
+def test_the_log_of_a_row_has_the_frames_of_a_users_own_code(tmp_path, monkeypatch, capsys):
+    def train_rows(rows, engine):
+        raise UserCodeError("world mine: its step raised KeyError: 'door'") from KeyError("door").with_traceback(frames)
+
+    try:
+        raise KeyError("door")
+    except KeyError as error:
+        frames = error.__traceback__
+    monkeypatch.setattr(job, "train_rows", train_rows)
+    monkeypatch.setattr(job, "keep_compiled_programs", lambda is_command: None)
+    monkeypatch.setattr(job, "without_working_folder", lambda: None)
+    monkeypatch.setattr(sys, "argv", ["job", str(tmp_path / "row")])
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps([{}])))
+    assert job.main() == 2
+    first, *frames_told, last = capsys.readouterr().err.splitlines()
+    assert first == "Your code, most recent call last:"
+    assert any("test_job.py" in line for line in frames_told)
+    assert last == "ndigo: world mine: its step raised KeyError: 'door'"
 
 
 def test_a_row_that_another_process_trains_is_refused_and_what_that_one_noted_stays(tmp_path, monkeypatch):

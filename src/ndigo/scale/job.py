@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ndigo.config import Config
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, explained, frames_of
 from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.from_module import without_working_folder
 from ndigo.scale.note import Interrupted, noted, reason
@@ -62,9 +62,11 @@ def main() -> int:
     keep_compiled_programs(is_command=True)
     try:
         train_rows(rows, "local")
-    except NdigoError as error:
-        print("ndigo:", reason(error), file=sys.stderr)
-        return error.exit_code
+    except Exception as error:
+        if (ours := explained(error)) is None:
+            raise
+        print(*filter(None, [frames_of(ours), f"ndigo: {reason(ours)}"]), sep="\n", file=sys.stderr)
+        return ours.exit_code
     return 0
 
 

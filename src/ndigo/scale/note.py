@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, explained
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import WriteError, make_folder, write_whole
 
@@ -141,7 +141,8 @@ def _write_first(run: Path, note: Note) -> None:
 
 
 def reason(error: BaseException) -> str:
-    """One line, of our own errors the text alone."""
+    """One line, of errors that a user can cause the text alone."""
+    error = (explained(error) if isinstance(error, Exception) else None) or error
     text = " ".join(str(error).split())[:400]
     return text if isinstance(error, NdigoError) else f"{type(error).__name__}: {text}".removesuffix(": ")
 
