@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -81,6 +82,45 @@ def test_a_place_that_is_no_number_is_refused(tmp_path):
     world = from_gymnasium(CountingEnv, name="lost", place=lambda env: None)
     with pytest.raises(NdigoError, match="world lost: step 0 of it: place returned numbers that are not finite"):
         ndigo.train(world, "ndigo-1", out=tmp_path / "run", **TINY)
+
+
+class Fails(CountingEnv):
+    """Its step does what a function does, in the processes that step it."""
+
+    def __init__(self, act: Any):
+        super().__init__()
+        self.act = act
+
+    def step(self, action: int) -> Any:
+        return self.act()
+
+
+def raise_what_cannot_be_pickled() -> None:
+    error = KeyError("door")
+    error.lock = threading.Lock()  # type: ignore[attr-defined]
+    raise error
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")  # by which Gymnasium tells of the error
+@pytest.mark.parametrize(
+    ("act", "says"),
+    [
+        (partial(os._exit, 7), "one of their processes ended, killed or out of memory"),
+        (partial(sys.exit, 7), "SystemExit: 7"),
+        (raise_what_cannot_be_pickled, "KeyError: 'door'"),
+    ],
+)
+def test_who_fails_in_a_step_is_told_of_in_a_line_and_closes_in_peace(act, says):
+    host = from_gymnasium(partial(Fails, act), name="mine").host
+    assert host is not None
+    envs = host.open(1, 1)
+    envs.reset(0)
+    envs.send(np.zeros(1, int))
+    with pytest.raises(NdigoError) as error:
+        envs.receive()
+    assert str(error.value) == f"world mine: its environments failed: {says}"
+    envs.close()  # as the trainer does after any error
 
 
 class Hangs(CountingEnv):

@@ -117,3 +117,22 @@ def test_a_frame_that_the_world_does_not_declare_ends_a_run_whenever_it_comes():
     says = "from step 7 of environment 6 on, in the tiles' layer 'number' of frame 0 the value 77, expected 0 to 4"
     with pytest.raises(NdigoError, match=f"^world strays: {says}"):
         trainer.run_rounds(state, 3)
+
+
+class Overpays(CountingEnv):
+    """Pays no number for its ninth step."""
+
+    num_steps = 0
+
+    def step(self, action: int) -> Any:
+        self.num_steps += 1
+        o_t, reward, *rest = super().step(action)
+        return o_t, float("nan") if self.num_steps == 9 else reward, *rest
+
+
+def test_a_reward_that_is_no_number_ends_a_run_before_anything_is_learned_from_it():
+    trainer = trainer_here(from_gymnasium(Overpays, name="overpays"), lambda envs, num: envs)
+    state = trainer.init(jax.random.key(0))
+    says = r"step \d+ of environment \d returned the reward nan, expected a finite number"
+    with pytest.raises(NdigoError, match=f"^world overpays: {says}"):
+        trainer.run_rounds(state, 3)

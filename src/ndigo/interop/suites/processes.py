@@ -87,21 +87,36 @@ class Batch(gymnasium.Env):
         self.action_space = spaces.MultiDiscrete([num_actions] * num_envs)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        if not self._envs:
-            import_module_of(self._make)
-            self._envs = [self._make() for _ in range(self._num_envs)]
-        seeds = [None] * len(self._envs) if seed is None else range(seed, seed + len(self._envs))
-        shown = [(env.reset(seed=s)[0], 0.0, False, False) for env, s in zip(self._envs, seeds, strict=True)]
-        return self._told(shown), {}
+        with self._failing():
+            if not self._envs:
+                import_module_of(self._make)
+                self._envs = [self._make() for _ in range(self._num_envs)]
+            seeds = [None] * len(self._envs) if seed is None else range(seed, seed + len(self._envs))
+            shown = [(env.reset(seed=s)[0], 0.0, False, False) for env, s in zip(self._envs, seeds, strict=True)]
+            return self._told(shown), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         shown = []
-        for env, a, is_over in zip(self._envs, action, self._is_over, strict=True):
-            if is_over:
-                shown.append((env.reset()[0], 0.0, False, False))
-            else:
-                shown.append(self._reading.outcome(env.step(int(a) + self._reading.first_action)))
-        return self._told(shown), 0.0, False, False, {}
+        with self._failing():
+            for env, a, is_over in zip(self._envs, action, self._is_over, strict=True):
+                if is_over:
+                    shown.append((env.reset()[0], 0.0, False, False))
+                else:
+                    shown.append(self._reading.outcome(env.step(int(a) + self._reading.first_action)))
+            return self._told(shown), 0.0, False, False, {}
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """In a process of its own, whatever is raised comes to the run as one kind of error.
+
+        Gymnasium hands errors over by pickle: the run would wait for ever for one that cannot be pickled.
+        """
+        try:
+            yield
+        except BaseException as error:  # sys.exit too, and a Ctrl-C that the environment made up
+            if isinstance(error, NdigoError) or multiprocessing.parent_process() is None:
+                raise
+            raise NdigoError(f"world {self._reading.name}: {FAILED}{first_line(error)}") from error
 
     def draw(self) -> Any:
         """The first environment's own picture of itself; None where it makes none."""
@@ -176,11 +191,14 @@ class InProcesses:
             return self._joined(self._envs.step_wait()[0])
 
     def close(self) -> None:
-        if self._envs is not None and not self._envs.closed:
-            for process in self._envs.processes:
-                process.kill()  # they hear no lesser signal
-            with warnings.catch_warnings(action="ignore"):  # of a step under way, which nobody waits for any more
-                self._envs.close(terminate=True)
+        if self._envs is None or self._envs.closed:
+            return
+        for process in self._envs.processes:
+            process.kill()  # they hear no lesser signal
+        # Gymnasium asks for the step under way, which nobody waits for any more: the dead answer with an error.
+        with warnings.catch_warnings(action="ignore"), contextlib.suppress(Exception):
+            self._envs.close(terminate=True)
+        self._envs.closed = True
 
     def _wait(self, listen: Listen) -> None:
         """Returns when every process has something to say, if only that it ended. A long wait would hear no signal."""
@@ -198,8 +216,7 @@ class InProcesses:
         try:
             yield
         except Exception as error:
-            with contextlib.suppress(Exception):
-                self.close()
+            self.close()
             if isinstance(error, NdigoError):
                 raise
             raise NdigoError(f"world {self._name}: {FAILED}{self._reason(error)}") from error
@@ -208,8 +225,7 @@ class InProcesses:
         if isinstance(error, RuntimeError) and "bootstrapping phase" in str(error):
             return 'a script that trains says `if __name__ == "__main__":`, because their processes import it'
         if not isinstance(error, EOFError | ConnectionError):  # broken pipes among them
-            said = error.args[0] if error.args else None  # Gymnasium hands over an error within one of its type
-            return first_line(said if isinstance(said, Exception) else error)
+            return first_line(error)
         when = " before it had begun" if self._envs is None else ", killed or out of memory"
         return f"one of their processes ended{when}"
 

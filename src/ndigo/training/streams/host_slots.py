@@ -59,7 +59,16 @@ class SeedEnvironments:
         self._envs = None
 
     def _refuse_wrong(self, told: Told) -> None:
-        """An error for a frame that is not as the world declares. Each step checks one environment's, in turn."""
+        """An error for a reward that is no number, and for a frame that is not as the world declares.
+
+        Each step checks all rewards, and one environment's frame, in turn.
+        """
+        if not np.isfinite(told.reward).all():
+            n = int((~np.isfinite(told.reward)).argmax())
+            raise NdigoError(
+                f"world {self._world.name}: step {self._num_steps + 1} of environment {n} returned the reward "
+                f"{told.reward[n]}, expected a finite number"
+            )
         n = self._num_steps % math.prod(self._shape)
         self._num_steps += 1
         if (wrong := self._world.frame.wrong(jax.tree.map(lambda x: x[n : n + 1], told.o_t))) is not None:
