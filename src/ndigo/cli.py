@@ -35,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is not None:
         return _outcome(list(argv), is_command=False)
+    _replace_closed_streams()
     try:
         code = _outcome(sys.argv[1:], is_command=True)
     except SystemExit:  # of a help page, or of a program that a user's module ends
@@ -47,6 +48,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def _replace_closed_streams() -> None:
+    """Where a stream was closed (`>&-`), nothing is read or shown.
+
+    Its number may not stay free: the next file that is opened would have it, and all that libraries write there.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            lowest_free = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, open(lowest_free, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
+
+
 def _outcome(words: list[str], *, is_command: bool) -> int:
     """The exit code, whichever way the command ended."""
     for stream in (sys.stdout, sys.stderr):
@@ -57,6 +69,10 @@ def _outcome(words: list[str], *, is_command: bool) -> int:
         sys.stdout.flush()  # here, where a reader that has gone away is still ours to handle
     except KeyboardInterrupt as stop:
         return stop.exit_code if isinstance(stop, StoppedNow) else INTERRUPTED
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # rich's answer to a reader that has gone away
+            return READER_GONE
+        raise
     except Exception as error:
         # `ndigo ... | head`, or a closed terminal; a file's error says which file.
         is_reader_gone = isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.EIO) and not error.filename

@@ -15,6 +15,8 @@ from pathlib import Path
 
 DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 SCREENFUL = 50  # names
+JAX_BEGINS = ("jax/_src/xla_bridge.py", "jax/_src/config.py")  # where JAX reads its variables and looks for devices
+CACHE_VARIABLES = ("JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE")  # which we set ourselves
 LINES_OF_ERROR = 12  # of a foreign error's own text; JAX's can be pages
 
 
@@ -96,6 +98,8 @@ def explained(error: Exception) -> NdigoError | None:
         kind = FailedError if error.errno in DISK_ERRORS else NdigoError
         where = "the output" if error.filename is None else os.fsdecode(error.filename)
         return kind(f"{where}: {error.strerror or first_line(error)}")
+    if variables := _refused_by_jax(error):
+        return NdigoError(f"JAX cannot begin with {variables}: unset that, or give what this machine has")
     if isinstance(error, UnicodeEncodeError):
         return NdigoError(f"{error.object[error.start : error.end]!r} cannot be written: it is no character")
     if any(_is_users(frame.filename) for frame in traceback.extract_tb(error.__traceback__)):
@@ -108,6 +112,15 @@ def explained(error: Exception) -> NdigoError | None:
 def frames_of(error: NdigoError) -> str:
     """`traceback_of` what a user's own code raised; "" of any other error."""
     return traceback_of(error.__cause__) if isinstance(error, UserCodeError) and error.__cause__ is not None else ""
+
+
+def _refused_by_jax(error: BaseException) -> str:
+    """`JAX_PLATFORMS=cuda`: the variables that JAX does not take; "" where the error is another's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or not frames[-1].filename.endswith(JAX_BEGINS):
+        return ""
+    names = [n for n in sorted(os.environ) if n.startswith("JAX_") and not n.startswith(CACHE_VARIABLES)]
+    return ", ".join(f"{name}={os.environ[name]}" for name in names)
 
 
 def first_line(error: BaseException) -> str:

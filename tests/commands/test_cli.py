@@ -99,14 +99,40 @@ def test_every_command_has_a_help_page(name, capsys):
     assert f"usage: ndigo {name}" in capsys.readouterr().out
 
 
-def test_a_reader_that_goes_away_ends_it_quietly():
+@pytest.mark.parametrize("words", [["--help"], ["worlds"]])  # by print, and by rich, which would leave with 1
+def test_a_reader_that_goes_away_ends_it_quietly(words):
     read_end, write_end = os.pipe()
     os.close(read_end)
-    command = [sys.executable, "-m", "ndigo", "--help"]
+    command = [sys.executable, "-m", "ndigo", *words]
     result = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True)
     os.close(write_end)
     assert result.stderr == ""
     assert result.returncode == 141
+
+
+@pytest.mark.parametrize("variable", ["JAX_PLATFORMS=rocm", "JAX_ENABLE_X64=perhaps"])
+def test_a_device_or_a_setting_that_jax_does_not_take_is_one_line(variable):
+    name, _, value = variable.partition("=")
+    command = [sys.executable, "-m", "ndigo", "worlds", "exp1"]
+    result = subprocess.run(command, capture_output=True, text=True, env={**os.environ, name: value})
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"ndigo: JAX cannot begin with {variable}: unset that, or give what")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_closed_stream_is_as_one_that_nobody_reads(tmp_path):
+    """And no file gets its number, on which the system's libraries write."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, os\natexit.register(lambda: print(os.fstat(1), os.fstat(2), file=open('ended', 'w')))"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    command = f"{sys.executable} -m ndigo worlds <&- >&- 2>&-"
+    result = subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert result.returncode == 0
+    assert result.stderr == ""
+    assert (tmp_path / "ended").exists()
 
 
 @pytest.mark.parametrize(

@@ -28,13 +28,12 @@ from jax import export
 
 import ndigo
 from ndigo.config import Config
-from ndigo.errors import NdigoError
+from ndigo.errors import CACHE_VARIABLES, NdigoError
 from ndigo.fast.compile_cache import by_source
 from ndigo.storage.run_folder import make_folder, write_whole
 from ndigo.worlds import World
 
 MOST_KEPT = 200  # programs; the oldest go
-CACHE_VARIABLES = ("JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE")
 # JAX does not promise that other versions of it will know these calls of our kernels; no other version asks for them.
 KERNELS = [export.DisabledSafetyCheck.custom_call(name) for name in ("__gpu$xla.gpu.triton", "triton_kernel_call_ffi")]
 
