@@ -194,6 +194,30 @@ def test_what_is_no_world_reward_or_number_is_one_line(tmp_path):
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"world": "maze"}, "world 'maze' is a name, expected a record"),
+        ({"reward": "pe"}, "reward 'pe' is a name, expected a record"),
+        ({"seed": "0"}, "seed '0': there are seeds 0 to 1"),
+        ({"trust": None}, r"trust None: expected a list of modules' names, such as \['my_module'\]"),
+        ({"trust": [3]}, "trust '3': no module has such a name"),
+    ],
+)
+def test_what_is_no_record_seed_or_list_is_one_line_where_an_agent_is_opened(options, says, finished):
+    with pytest.raises(NdigoError, match=f"^{says}"):
+        ndigo.load(finished.path, **{"trust": TRUST} | options)
+
+
+def test_what_is_no_mesh_or_list_of_logs_is_one_line(tmp_path):
+    for logs in (None, "wandb"):
+        with pytest.raises(NdigoError, match=rf"^logs {logs!r}: expected a list of names, such as \['tensorboard'\]"):
+            ndigo.train("exp1", out=tmp_path / "run", logs=logs, **TINY)  # type: ignore[arg-type]
+    with pytest.raises(NdigoError, match=r"^mesh 4: expected text, such as 'seeds=4,data=2'"):
+        ndigo.train("exp1", out=tmp_path / "run", mesh=4, **TINY)  # type: ignore[arg-type]
+    assert not (tmp_path / "run").exists()
+
+
 def test_training_says_at_once_what_begins_and_that_it_compiles(tmp_path, capsys):
     out = tmp_path / "run"
     tiny = {**TINY, "learner_steps": 4, "out": out}

@@ -31,9 +31,10 @@ def module_of(name: str) -> str | None:
 
 def check_trust(trust: Collection[str]) -> None:
     """An error unless all that is trusted could be modules: any other name would be of no use, without a word."""
-    if isinstance(trust, str):  # whose every part would be trusted
-        raise NdigoError(f"trust {trust!r}: expected a list of modules' names, such as [{trust!r}]")
-    for name in trust:
+    if isinstance(trust, str) or not isinstance(trust, Collection):  # of a text every letter would be trusted
+        example = trust if isinstance(trust, str) else "my_module"
+        raise NdigoError(f"trust {trust!r}: expected a list of modules' names, such as [{example!r}]")
+    for name in map(str, trust):
         if not is_module_name(name):
             module = name.partition(":")[0]
             meant = repr(module) if is_module_name(module) else "MODULE"

@@ -65,6 +65,9 @@ def records_of(
     """The records handed over, or else those that the settings name; both are checked (`gate`)."""
     check_trust(trust)
     refuse_other_types(world, reward)
+    for what, given in (("world", world), ("reward", reward)):
+        if isinstance(given, str):
+            raise NdigoError(f"{what} {given!r} is a name, expected a record: without one, the name in the file counts")
     named = dataclasses.replace(config, world=name_of(world or config.world), reward=name_of(reward or config.reward))
     found = world or find_world(config.world, trust=trust), reward or make_reward(config.reward, trust=trust)
     check_records(named, *found)

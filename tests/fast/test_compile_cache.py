@@ -134,3 +134,11 @@ def test_a_compiled_program_that_jax_cannot_read_is_made_anew_and_other_warnings
         assert path.read_bytes() != b"junk"
     warnings.warn("something else", stacklevel=1)
     assert shown == ["something else"]
+
+
+def test_a_user_without_a_home_keeps_none_and_is_told_so(monkeypatch, capsys):
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+    compile_cache.keep_compiled_programs()
+    assert capsys.readouterr().err == f"{NOT_KEPT}this user has no home; name a folder in HOME or XDG_CACHE_HOME\n"

@@ -1,6 +1,7 @@
 """Rows' folders: thinned without picking, whole or absent, refused when damaged."""
 
 import errno
+import gzip
 import os
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from made_up_rows import contents, make_up
 from ndigo.errors import NdigoError
 from ndigo.paper.experiments import Row
 from ndigo.paper.plan import all_rows, ships_agent
-from ndigo.paper.rows import load_row, save_row, thin
+from ndigo.paper.rows import load_row, save_row, sealed_result, thin
 from ndigo.storage.run_folder import WriteError
 from ndigo.storage.seal import seal
 
@@ -113,3 +114,15 @@ def test_damage_is_one_line(tmp_path, name, spoil, says):
     with pytest.raises(NdigoError, match=says) as error:
         load_row(tmp_path / ROW.name)
     assert "\n" not in str(error.value)
+
+
+def test_metrics_that_would_fill_the_memory_are_not_unpacked(tmp_path, monkeypatch):
+    """Their digests are right: whoever made them up sealed them, too."""
+    row = make_up(tmp_path, ROW, lambda metric, name: 7.0)
+    bomb = gzip.compress(b" " * 10**6)
+    (row.path / "metrics.jsonl.gz").write_bytes(bomb)
+    files = {"config.json": (row.path / "config.json").read_bytes(), "metrics.jsonl.gz": bomb}
+    (row.path / "result.json").write_bytes(sealed_result(row.result, files))
+    monkeypatch.setattr("ndigo.storage.episodes.ALWAYS_UNPACKED", 0)
+    with pytest.raises(NdigoError, match=r"is damaged \(its files do not hold what a row's do\)"):
+        load_row(row.path)

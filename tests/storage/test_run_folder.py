@@ -2,10 +2,12 @@
 
 import os
 
+import numpy as np
 import pytest
 from full_disk import files_end_at
 
 from ndigo.errors import NdigoError
+from ndigo.storage import checkpoint
 from ndigo.storage.run_folder import RunFolder, WriteError
 
 
@@ -127,3 +129,17 @@ def test_damaged_settings_are_named(run, content):
     (run.path / "config.json").write_bytes(content)
     with pytest.raises(NdigoError, match=r"config\.json is damaged .*; the run cannot be read$"):
         run.settings()
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_in_place_of_a_file_is_refused_and_not_waited_for(run, tmp_path):
+    for name, read in (("metrics.jsonl", run.metrics), ("config.json", run.settings)):
+        (run.path / name).unlink()
+        os.mkfifo(run.path / name)
+        with pytest.raises(OSError, match=f"it is no file: .*{name}"):
+            read()
+    checkpoint.save(tmp_path, 8, {"x": np.ones(3)}, "mark")
+    (tmp_path / "step_8" / "state.safetensors").unlink()
+    os.mkfifo(tmp_path / "step_8" / "state.safetensors")
+    with pytest.raises(NdigoError, match=r"step_8 is damaged \(state.safetensors: it is no file\)"):
+        checkpoint.load(tmp_path / "step_8", "mark")

@@ -22,7 +22,7 @@ from ndigo.frames import Frame
 from ndigo.storage import checkpoint
 from ndigo.storage.agents import refuse_non_finite
 from ndigo.storage.lock import one_writer
-from ndigo.storage.run_folder import write_whole
+from ndigo.storage.run_folder import read_whole, write_whole
 from ndigo.storage.seal import seal, unseal
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _config_in(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _settings_in(folder: Path) -> dict[str, Any]:
     try:
-        return unseal((folder / FILE).read_bytes().removesuffix(b"\n"))[0]
+        return unseal(read_whole(folder / FILE).removesuffix(b"\n"))[0]
     except ValueError as error:
         raise NdigoError(f"{folder / FILE} is damaged ({error})") from None
 

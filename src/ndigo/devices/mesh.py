@@ -90,6 +90,8 @@ def choose_mesh(text: str | None, config: Config, lanes: int | None = None) -> M
 
 def read_mesh(text: str) -> tuple[int, int]:
     """`seeds=4,data=2` as (4, 2); an axis that is not named has one device."""
+    if not isinstance(text, str):
+        raise NdigoError(f"mesh {text!r}: expected text, such as 'seeds=4,data=2'")
     sizes: dict[str, int] = {}
     for word in text.split(","):
         name, _, number = word.strip().partition("=")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 VARIABLE = "JAX_COMPILATION_CACHE_DIR"
+NOT_KEPT = "ndigo: compiled programs are not kept"
 DAMAGED = re.compile(r"Error reading persistent compilation cache entry for '(?P<name>[\w.<>-]+)'")
 
 _is_command = False
@@ -30,8 +31,11 @@ def keep_compiled_programs(*, is_command: bool = False) -> None:
     if is_command and not _is_command:
         _is_command = True
         _drop_what_is_damaged()
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = home / "ndigo" / "jax"
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ndigo" / "jax"
+    except RuntimeError:  # a container's user, of whom the system knows nothing
+        print(f"{NOT_KEPT}: this user has no home; name a folder in HOME or XDG_CACHE_HOME", file=sys.stderr)
+        return
     if "jax" not in sys.modules:
         # JAX reads both when it is imported; importing it here would cost a plain `--help` seconds.
         if VARIABLE not in os.environ and is_private(folder):
@@ -64,7 +68,7 @@ def is_private(folder: Path) -> bool:
     """Whether the folder, made where it is missing, is this user's alone; says so once where it is not."""
     problem = _problem(folder)
     if problem:
-        print(f"ndigo: compiled programs are not kept: {problem}", file=sys.stderr)
+        print(f"{NOT_KEPT}: {problem}", file=sys.stderr)
     return not problem
 
 

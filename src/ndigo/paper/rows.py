@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
+import io
 import json
 import shutil
 import zlib
@@ -25,9 +26,10 @@ from typing import Any
 import numpy as np
 
 from ndigo.errors import NdigoError
+from ndigo.storage.episodes import most_unpacked
 from ndigo.storage.in_place import put_in_place
 from ndigo.storage.records import Part, check_line, check_result, check_settings, check_sizes, read_json
-from ndigo.storage.run_folder import WriteError, make_folder, sealed_settings, write_whole
+from ndigo.storage.run_folder import WriteError, make_folder, read_whole, sealed_settings, write_whole
 from ndigo.storage.seal import BrokenSealError, seal, unseal
 
 FORMAT, VERSION = "ndigo-row", 1
@@ -112,10 +114,10 @@ def load_row(path: Path) -> RowFolder:
         if (result["format"], result["version"]) != (FORMAT, VERSION):
             raise NdigoError(f"{path} is of format {result['format']} {result['version']}, not {FORMAT} {VERSION}")
         for name in SEALED:
-            if result["files"][name] != hashlib.sha256((path / name).read_bytes()).hexdigest():
+            if result["files"][name] != hashlib.sha256(read_whole(path / name)).hexdigest():
                 raise NdigoError(f"row {path} is damaged ({name} is not the file that result.json was written with)")
         settings = check_settings(_unsealed(path / "config.json"), str(path / "config.json"))
-        text = gzip.decompress((path / "metrics.jsonl.gz").read_bytes()).decode()
+        text = _unpacked(read_whole(path / "metrics.jsonl.gz")).decode()
         source = str(path / "metrics.jsonl.gz")
         metrics = [check_line(read_json(line, source), source) for line in text.splitlines()]
     except OSError as error:
@@ -142,9 +144,18 @@ def sealed_result(result: dict[str, Any], files: Mapping[str, bytes]) -> bytes:
     return seal(f"{{\n{rows}\n}}".encode()) + b"\n"
 
 
+def _unpacked(data: bytes) -> bytes:
+    """The text of a gzip; ValueError where it was made to fill the memory."""
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        text = file.read(most_unpacked(data) + 1)
+    if len(text) > most_unpacked(data):
+        raise ValueError(f"{len(data):,} bytes unpack to more than {most_unpacked(data):,}")
+    return text
+
+
 def _unsealed(path: Path) -> dict[str, Any]:
     try:
-        return unseal(path.read_bytes().removesuffix(b"\n"))[0]
+        return unseal(read_whole(path).removesuffix(b"\n"))[0]
     except BrokenSealError as error:
         raise BrokenSealError(f"{path.name}: {error}") from None
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ndigo.config import PRESETS, SETTINGS_LISTED, Config
 from ndigo.errors import NdigoError, unknown_name
+from ndigo.storage.run_folder import read_whole
 from ndigo.storage.seal import BrokenSealError, unseal
 
 # The command line says --lambda, which Python cannot: both names are known.
@@ -76,7 +77,7 @@ def checked_settings(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 def _of_run(path: Path) -> dict[str, Any]:
     try:
-        config = dict(unseal(path.read_bytes().removesuffix(b"\n"))[0]["config"])
+        config = dict(unseal(read_whole(path).removesuffix(b"\n"))[0]["config"])
     except OSError as error:
         raise NdigoError(f"{path} cannot be read: {error.strerror or error}") from None
     except BrokenSealError as error:

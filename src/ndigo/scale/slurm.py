@@ -21,6 +21,7 @@ from ndigo.scale.job import train_rows
 from ndigo.scale.note import Interrupted, Note, reason, write_note
 from ndigo.scale.sweep import Sweep, SweepRow, row_name
 from ndigo.scale.vary import packs
+from ndigo.storage.records import read_json
 from ndigo.storage.run_folder import make_folder, write_whole
 
 FOLDER = "slurm"  # beside the rows: submitit's scripts, and what the jobs print
@@ -66,7 +67,9 @@ def _waiting(submitit: Any, folder: Path, rows: Sequence[SweepRow]) -> dict[str,
     """By row, the jobs of an earlier command that Slurm still has in its queue."""
     if not (folder / JOBS).exists():
         return {}
-    ids = json.loads((folder / JOBS).read_bytes())
+    ids = read_json((folder / JOBS).read_bytes(), str(folder / JOBS))
+    if not isinstance(ids, dict) or not all(isinstance(id_, str) for id_ in ids.values()):
+        raise NdigoError(f"{folder / JOBS} is damaged: it has no names of rows with their jobs")
     jobs = {row.name: submitit.SlurmJob(folder / "%j", ids[row.name]) for row in rows if row.name in ids}
     # Unknown: Slurm has forgotten it, or keeps no accounts. To submit a row twice is safe, to wait for ever is not.
     return {name: job for name, job in jobs.items() if not job.done() and job.state != "UNKNOWN"}

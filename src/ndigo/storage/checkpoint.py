@@ -33,7 +33,7 @@ import safetensors.numpy
 from ndigo.errors import NdigoError
 from ndigo.storage.in_place import aside_of, put_in_place, take_back
 from ndigo.storage.parts import Share, assembled, wait_for_parts, write_part
-from ndigo.storage.run_folder import WriteError, make_folder, write_whole
+from ndigo.storage.run_folder import WriteError, make_folder, read_whole, write_whole
 from ndigo.storage.seal import seal, unseal
 
 NUM_NEWEST = 2  # the newest, and one to fall back on
@@ -200,10 +200,10 @@ def load(path: Path, fingerprint: str) -> dict[str, np.ndarray]:
     """The arrays of one checkpoint folder, once its sha256 and its configuration are right."""
     lies = path if path.is_dir() or not aside_of(path).is_dir() else aside_of(path)
     try:
-        manifest, _ = unseal((lies / "manifest.json").read_bytes().removesuffix(b"\n"))
+        manifest, _ = unseal(read_whole(lies / "manifest.json").removesuffix(b"\n"))
         step, written_for = manifest["step"], manifest["fingerprint"]
         sums = manifest["parts"] if "parts" in manifest else {"state.safetensors": manifest["state"]}
-        files = {name: (lies / name).read_bytes() for name in sums}
+        files = {name: read_whole(lies / name) for name in sums}
     except OSError as error:
         name = Path(error.filename or path).name
         raise UnusableCheckpoint(f"checkpoint {path} is damaged ({name}: {error.strerror})") from None

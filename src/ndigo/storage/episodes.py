@@ -22,7 +22,7 @@ from jaxtyping import Bool, Float16, Float32, Int, Int32, UInt8, UInt32
 
 from ndigo.errors import NdigoError
 from ndigo.storage.records import check_meta
-from ndigo.storage.run_folder import make_folder, write_whole
+from ndigo.storage.run_folder import make_folder, read_whole, write_whole
 from ndigo.types import action_type
 
 FORMAT, VERSION = "ndigo-episodes", 1
@@ -112,7 +112,7 @@ def save_episodes(path: Path, episodes: Recording) -> None:
 def load_episodes(path: Path) -> Recording:
     """The episodes of a file; what is no such file, or not whole, is one line."""
     try:
-        data = path.read_bytes()
+        data = read_whole(path)
     except OSError as error:
         raise NdigoError(f"cannot read {path}: {error.strerror or error}") from None
     return read_episodes(data, str(path))
@@ -140,7 +140,7 @@ def read_episodes(data: bytes, source: str) -> Recording:
             names = [*ARRAYS, *(name for name in EXTRAS if name in extras)]
             _check({name: _header(file, packed[name]) for name in names}, meta, source)
             size = sum(packed[name].file_size for name in names)
-            if size > max(MOST_UNPACKED * len(data), ALWAYS_UNPACKED):
+            if size > most_unpacked(data):
                 raise NdigoError(f"{source} is no recording: its {len(data):,} bytes unpack to {size:,}")
             arrays = {name: _array(file, packed[name]) for name in names}
     except NdigoError:
@@ -155,6 +155,11 @@ def read_episodes(data: bytes, source: str) -> Recording:
         found = f"{episodes.a.min()} to {episodes.a.max()}"
         raise NdigoError(f"{source} is damaged: its actions reach from {found}, expected -1 to {num_actions - 1}")
     return episodes
+
+
+def most_unpacked(packed: bytes) -> int:
+    """Bytes that these may unpack to."""
+    return max(MOST_UNPACKED * len(packed), ALWAYS_UNPACKED)
 
 
 def present(episodes: Recording) -> list[str]:

@@ -11,6 +11,7 @@ Files are written to a temporary name, synced and renamed, so a reader never mee
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -69,7 +70,7 @@ class RunFolder:
         """The resolved settings: `config`, `world`, `reward`, `versions`, `device`."""
         path = self.path / "config.json"
         try:
-            settings, _ = unseal(path.read_bytes().removesuffix(b"\n"))
+            settings, _ = unseal(read_whole(path).removesuffix(b"\n"))
         except ValueError as error:
             raise NdigoError(f"{path} is damaged ({error}); the run cannot be read") from None
         return check_settings(settings, str(path))
@@ -114,7 +115,7 @@ class RunFolder:
         path = self.path / "metrics.jsonl"
         if not path.exists():
             return
-        *whole, cut_short = path.read_bytes().split(b"\n")
+        *whole, cut_short = read_whole(path).split(b"\n")
         digest = ""
         # A line that was cut short has no seal; one with bytes after its seal was not.
         lines = [*whole, cut_short] if TAIL.search(cut_short) else whole
@@ -149,6 +150,13 @@ def sealed_settings(settings: dict[str, Any]) -> bytes:
 
 def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.tmp")
+
+
+def read_whole(path: Path) -> bytes:
+    """All of a file; an OSError for a pipe or a device, which may never come to an end."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "it is no file", str(path))
+    return path.read_bytes()
 
 
 def write_whole(path: Path, data: bytes) -> None:

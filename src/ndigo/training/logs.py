@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +75,8 @@ def open_logs(
 
 def refuse_missing_logs(names: Sequence[str]) -> None:
     """An error for a log that is mistyped or not installed; asked before a run is made, it leaves nothing behind."""
+    if isinstance(names, str) or not isinstance(names, Collection):
+        raise NdigoError(f"logs {names!r}: expected a list of names, such as {[*LOGS][:1]}")
     for name in names:
         if name not in LOGS:
             raise unknown_name("log", name, LOGS)

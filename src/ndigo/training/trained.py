@@ -48,8 +48,8 @@ class Trained:
 
     def agent(self, seed: int = 0, label: str | None = None) -> Agent:
         """One seed's agent; the label is shown wherever the agent is."""
-        if not 0 <= seed < self.num_seeds:
-            raise NdigoError(f"seed {seed}: there are seeds 0 to {self.num_seeds - 1}")
+        if not isinstance(seed, int | np.integer) or not 0 <= seed < self.num_seeds:
+            raise NdigoError(f"seed {seed!r}: there are seeds 0 to {self.num_seeds - 1}")
         trained_as = self.settings.get("seed", seed)  # an agent file holds one seed, and says which it was
         about = {
             "label": label or f"{self.settings['reward']}, seed {trained_as}",
