@@ -70,6 +70,17 @@ def test_a_frame_that_no_page_sends_closes_its_connection_in_one_line(name, live
     assert capfd.readouterr().err == f"a page's connection is closed: it sent {what}\n"
 
 
+def test_a_body_that_is_none_is_one_line(live, caplog):
+    host, port = live.removeprefix("http://").strip("/").split(":")
+    with socket.create_connection((host, int(port)), PATIENCE) as sent:
+        sent.sendall(f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".encode())
+        assert sent.recv(100).startswith(b"HTTP/1.1 400")
+        while sent.recv(1000):
+            pass
+    assert get(live, "/")[0] == 200
+    assert caplog.messages == ["Invalid HTTP request received."]
+
+
 def test_a_request_half_sent_is_not_waited_for(live, monkeypatch):
     monkeypatch.setattr(PunctualProtocol, "seconds", 0.2)
     port = int(live.split(":")[2].strip("/"))

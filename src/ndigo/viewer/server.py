@@ -15,6 +15,7 @@ from ndigo.viewer.page import STATIC
 from ndigo.viewer.stage import Company, Stage
 
 try:
+    import h11  # uvicorn's
     import uvicorn
     import websockets  # noqa: F401  (uvicorn's, and silently missed by it)
     from starlette.applications import Starlette
@@ -178,8 +179,8 @@ class PunctualProtocol(AutoHTTPProtocol):
 
 
 def _is_worth_telling(record: logging.LogRecord) -> bool:
-    """False for uvicorn's traceback of text that is not UTF-8: `_log` says it in a line."""
-    return not (record.exc_info and isinstance(record.exc_info[1], UnicodeDecodeError))
+    """False for uvicorn's traceback of what has been told in a line: text that is not UTF-8, or a body that is none."""
+    return not (record.exc_info and isinstance(record.exc_info[1], UnicodeDecodeError | h11.LocalProtocolError))
 
 
 def make_server(app: ASGIApp) -> uvicorn.Server:
