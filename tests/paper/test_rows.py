@@ -12,9 +12,9 @@ from made_up_rows import contents, make_up
 
 from ndigo.errors import NdigoError
 from ndigo.paper.experiments import Row
-from ndigo.paper.plan import all_rows, ships_agent
+from ndigo.paper.plan import all_rows, load_rows, ships_agent
 from ndigo.paper.rows import load_row, save_row, sealed_result, thin
-from ndigo.storage.run_folder import WriteError
+from ndigo.storage.run_folder import WriteError, sealed_settings
 from ndigo.storage.seal import seal
 
 ROW = Row("exp1", "pe")
@@ -126,3 +126,16 @@ def test_metrics_that_would_fill_the_memory_are_not_unpacked(tmp_path, monkeypat
     monkeypatch.setattr("ndigo.storage.episodes.ALWAYS_UNPACKED", 0)
     with pytest.raises(NdigoError, match=r"is damaged \(its files do not hold what a row's do\)"):
         load_row(row.path)
+
+
+def test_a_row_whose_objects_are_not_its_experiments_is_one_line(tmp_path):
+    """It is sealed as it should be, and its tables would look for objects that it has not."""
+    row = make_up(tmp_path, ROW, lambda metric, name: 7.0)
+    settings = row.settings | {"world": row.settings["world"] | {"objects": ["fixed", "noised"]}}
+    files = {"config.json": sealed_settings(settings)}
+    files["metrics.jsonl.gz"] = (row.path / "metrics.jsonl.gz").read_bytes()
+    (row.path / "config.json").write_bytes(files["config.json"])
+    (row.path / "result.json").write_bytes(sealed_result(row.result, files))
+    says = r"exp1-pe is not of exp1: objects is \['fixed', 'noised'\], expected \['fixed', 'noise'\]"
+    with pytest.raises(NdigoError, match=says):
+        load_rows(tmp_path)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ndigo.config import Config, preset
-from ndigo.errors import unknown_name
+from ndigo.errors import NdigoError, unknown_name
 from ndigo.paper.experiments import EXPERIMENTS, Experiment, Row, find_experiment
 from ndigo.paper.measured import MeasuredRow, measured
 from ndigo.paper.rows import RowFolder, is_row, load_row
@@ -91,7 +91,21 @@ def find_rows(root: Path) -> dict[Row, RowFolder]:
 
 
 def load_rows(root: Path) -> dict[Row, MeasuredRow]:
-    return {row: measured(row, folder) for row, folder in find_rows(root).items()}
+    found = find_rows(root)
+    for row, folder in found.items():
+        _refuse_other_objects(row, folder)
+    return {row: measured(row, folder) for row, folder in found.items()}
+
+
+def _refuse_other_objects(row: Row, folder: RowFolder) -> None:
+    """An error where the row's objects are not its experiment's: tables look them up by name."""
+    experiment = EXPERIMENTS[row.experiment]
+    for part, found, expected in (
+        ("objects", folder.settings["world"]["objects"], list(experiment.world.objects)),
+        ("discovers", folder.result["discovers"], list(experiment.discovers)),
+    ):
+        if found != expected:
+            raise NdigoError(f"row {folder.path} is not of {row.experiment}: {part} is {found}, expected {expected}")
 
 
 @dataclass(frozen=True)
