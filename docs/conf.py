@@ -45,6 +45,7 @@ def setup(app: Any) -> None:
     app.connect("builder-inited", lambda _: generate())
     app.connect("autodoc-process-docstring", plain_docstring)
     app.connect("source-read", name_what_is_outside)
+    app.connect("html-page-context", break_between_words)
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
 
 
@@ -97,13 +98,23 @@ def help_of(name: str) -> str:
 
 def name_what_is_outside(app: Any, name: str, source: list[str]) -> None:
     """Documents of the checkout that are no pages of the site are named by their path."""
-    outside = r"\[([^\]]+)\]\(\.\./((?:studies|CONTRIBUTING|README)[^)#]*)(?:#[^)]*)?\)"
+    outside = r"(?<!!)\[([^\]]+)\]\(\.\./((?:studies|CONTRIBUTING|README)[^)#]*)(?:#[^)]*)?\)"
 
     def named(link: re.Match[str]) -> str:
         text, path = link.groups()
         return f"`{path}`" if path.startswith(text) else f"{text} `{path}`"
 
     source[0] = re.sub(outside, named, source[0])
+
+
+def break_between_words(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Long names may break after `/`, `_` or `::`; an interval of a table stays whole."""
+
+    def broken(name: re.Match[str]) -> str:
+        return re.sub(r"(?<=\w)([/_]|::)(?=\w)", r"\1<wbr>", name[0])
+
+    body = re.sub(r'(?<=<span class="pre">)[^<&]+', broken, context.get("body", ""))
+    context["body"] = re.sub(r"(?<=\d )\([\d.]+ to [\d.]+\)", r'<span class="interval">\g<0></span>', body)
 
 
 def plain_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
