@@ -1,6 +1,7 @@
 """The run folder: what a reader meets after kills, full disks and other people's edits."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,6 +123,12 @@ def test_a_file_in_the_way_of_a_run_is_named(tmp_path):
 def test_a_folder_without_settings_is_no_run(tmp_path):
     with pytest.raises(NdigoError, match=r"is not a run: it has no config\.json"):
         RunFolder.open(tmp_path)
+
+
+def test_a_finished_row_is_not_opened_as_a_run_whose_training_could_begin_again():
+    row = Path(__file__).parents[2] / "results/rows/exp1-ndigo-4"
+    with pytest.raises(NdigoError, match="exp1-ndigo-4 is a finished row, not a run: it keeps no networks"):
+        RunFolder.open(row)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe"])

@@ -30,7 +30,6 @@ from ndigo.paper.experiments import EXPERIMENTS, experiment_of
 from ndigo.paper.experiments.across import all_claims
 from ndigo.paper.measured import Rows
 from ndigo.paper.plan import all_rows, load_rows, row_folders
-from ndigo.paper.rows import is_row
 from ndigo.paper.scores import Scores, as_json, scores, scores_figure
 from ndigo.paper.state import blocks, claims_section, summary, write_docs
 from ndigo.paper.tables import COLUMNS, compared_with_paper, paper_sheets
@@ -105,8 +104,6 @@ def _report_runs(args: Arguments) -> None:
     by_world: dict[str, list[RunFolder]] = {}
     paths = dict.fromkeys(path for named in args.runs for path in runs_in(named))
     for folder in map(RunFolder.open, paths):
-        if is_row(folder.path):
-            raise NdigoError(f"{folder.path} is a finished row, not a run: ndigo report --paper reports on all rows")
         if not folder.evaluations():
             raise NdigoError(f"run {folder.path} has no evaluation yet: train it further")
         by_world.setdefault(folder.settings()["config"]["world"], []).append(folder)

@@ -64,6 +64,9 @@ class RunFolder:
         if not (run.path / "config.json").exists():
             what = "it has no config.json" if run.path.exists() else "it does not exist"
             raise NdigoError(f"{run.path} is not a run: {what}; name a folder that ndigo train made")
+        if (run.path / "result.json").exists() and not run.checkpoints.exists():
+            row = f"{run.path} is a finished row, not a run: it keeps no networks"
+            raise NdigoError(f"{row}; ndigo report --paper reports on all rows, results/agents has agents")
         return run
 
     def settings(self) -> dict[str, Any]:
