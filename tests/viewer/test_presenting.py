@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import threading
 
 import numpy as np
@@ -16,6 +18,8 @@ from ndigo.watching.session import Session
 from viewer.conftest import serving
 from viewer.test_live_page import MAP, heat, in_view, without
 from viewer.watcher import PATIENCE
+
+OF_OBJECTS = ("objects", "belief", "discovery_loss", "exact")
 
 CUT = """() => [...document.querySelectorAll(".value, .time, .title, .caption, .views .readout")]
   .filter((e) => e.offsetParent && (e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 4))
@@ -79,6 +83,20 @@ def test_wide_maps_have_the_whole_width_and_all_else_below_them(watch, recorded,
     assert page.page.evaluate("document.documentElement.scrollHeight") <= 900
 
 
+def test_the_words_beside_the_lanes_of_many_objects_do_not_touch(watch, recorded, tmp_path):
+    """Each object adds a strip; on a low screen the timeline has the least height that it may have."""
+    meta = recorded.meta
+    many = dataclasses.replace(
+        recorded,
+        meta=meta | {"objects": [meta["objects"][0] | {"name": f"fixed{i}"} for i in range(5)]},
+        **{name: np.repeat(getattr(recorded, name)[:, :, :1], 5, axis=2) for name in OF_OBJECTS},
+    )
+    page_of = export_html([many], tmp_path / "page.html")
+    page = watch(page_of.as_uri(), viewport={"width": 800, "height": 600}, offline=True).ready()
+    boxes = [lane.bounding_box() for lane in page.page.locator(".lane").all()]
+    assert [a["y"] + a["height"] <= b["y"] + 1 for a, b in itertools.pairwise(boxes)] == [True, True]
+
+
 PREPARING = "preparing the agent: compiling takes some ten seconds the first time ..."
 
 
@@ -130,6 +148,14 @@ def test_it_waits_for_the_last_choice_while_an_earlier_one_is_refused(watch, shi
         assert not page.page.locator(".notice").is_visible()
 
 
+def test_two_agents_of_different_worlds_are_shown_one_at_a_time_and_it_says_so(watch, shipped):
+    performers = [Performer(name, ("seed 0",), (name,), lambda seed, world: shipped) for name in ("exp1", "exp5")]
+    with serving(Company(tuple(performers), {"exp1": "exp1", "exp5": "exp5"}, compare=True)) as url:
+        page = watch(url).ready()
+        page.wait_for("a word", lambda: page.text(".notice span") == "no other agent that was named fits exp1")
+        assert page.page.locator(".pane").count() == 1
+
+
 def test_an_error_moves_nothing_on_the_page(watch, live):
     page = watch(live).ready()
     page.press("d", *["ArrowUp"] * 20)
@@ -171,7 +197,7 @@ def test_the_first_sight_of_an_object_is_a_moment_to_jump_to_with_what_it_paid(w
     t = in_view(recorded)[0]
     page.step_to(t + 15)
     nats = recorded.reward_c[0, t - 1 : t + 9, 1].sum()
-    label = f"step {t}: found fixed, +{nats:.1f} nats in 10 steps"
+    label = f"step {t}: found “fixed”, +{nats:.1f} nats in 10 steps"
     assert page.text(".caption") == label
     page.press("Home", ".")
     page.reach(t)

@@ -75,6 +75,18 @@ def test_the_axis_of_the_reward_ends_at_what_was_paid(watch, episodes, pay, word
     page.wait_for("the axis", lambda: words in page.page.locator(".lane.reward").inner_text().split("\n"))
 
 
+def test_what_lies_behind_the_end_of_an_episode_is_no_moment_and_on_no_axis(watch, episodes, tmp_path):
+    reward = np.full_like(episodes.reward, 2.0)
+    for episode, length in enumerate(episodes.lengths):
+        reward[episode, length:] = 50.0
+    longer = dataclasses.replace(episodes, reward=reward, reward_c=np.zeros_like(episodes.reward_c))
+    page = watch(export_html([longer], tmp_path / "page.html").as_uri(), offline=True).ready()
+    page.press("End")
+    page.wait_for("the axis", lambda: "0 to 2" in page.page.locator(".lane.reward").inner_text().split("\n"))
+    labels = [mark.get_attribute("aria-label") for mark in page.page.locator(".moment").all()]
+    assert not any("50" in label for label in labels)
+
+
 def test_a_live_world_is_watched_and_its_actions_are_taken_by_number(watch, agent, episodes):
     company = Company((Performer("counter", ("seed 0",), ("counting",), lambda seed, world: agent),), {"counting": "x"})
     episode = int(episodes.lengths.argmax())

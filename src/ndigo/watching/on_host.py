@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +27,7 @@ def host_rollout(agent: Agent, key: Array) -> tuple[Rollout, UInt8[np.ndarray, "
     assert world.host is not None
     start, act = _compiled(world, agent.reward, agent.joined)
     key_reset, _, key_policy = jax.random.split(key, 3)
+    os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # pygame, which draws, would look for a loudspeaker and complain
     a_t, memory, told, actions, pictures = np.int32(0), start(agent.networks, key_policy), [], [], []
     with running(f"world {world.name}: an episode of it"):
         envs, draw = world.host.open_drawn()

@@ -43,8 +43,12 @@ export function makeTopBar(actions, isLive) {
     exact,
     make("span", { class: "gap" }),
     state,
-    iconButton("theme", "Dark or light", actions.theme),
-    iconButton("?", "Help", actions.help),
+    make(
+      "div",
+      { class: "icons" },
+      iconButton("theme", "Dark or light", actions.theme),
+      iconButton("?", "Help", actions.help),
+    ),
   );
 
   /** view: {worlds, world, episode, lastEpisode, isComparing, canCompare}. */

@@ -116,6 +116,10 @@ export function makeEpisode(meta, walls, sizes, fields, length) {
     get unit() {
       return fields.reward_c.some((r) => r) ? " nats" : ""; // NaN counts as nothing
     },
+    /** How many steps are taken. What stands at the last frame is of the step after it, which no ended episode has. */
+    get steps() {
+      return Math.max(0, episode.length - 1);
+    },
     /** The last frame that there is, or may be. */
     get end() {
       return episode.isOver ? episode.length - 1 : sizes.T - 1;

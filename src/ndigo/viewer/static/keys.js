@@ -100,7 +100,7 @@ export function makeHelp(isLive) {
       "paid for what a new frame tells it about the frames to come. What it expects to see is drawn the same way; ",
       "rings and dots on it are what came. The timeline has what each step paid, by what it was paid for, and how ",
       "little the agent knows: a discovery loss of 0 is an object found. Click it to go there. Dots above it are ",
-      "moments: first sights, with the most that was paid for one soon after it, and the largest reward. A world ",
+      "moments: first sights, with what the ten steps from there were paid for it, and the largest reward. A world ",
       "without a map shows its frames as pictures, and how much each frame surprised the model.",
     ),
     make("div", { class: "keys" }, keyList("Watching", KEYS), isLive ? keyList("Taking part", LIVE_KEYS) : ""),

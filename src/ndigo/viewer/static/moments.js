@@ -21,7 +21,7 @@ const PAYS = [
 /** What the SOON steps from the one that led to frame t were paid for channel c, together; NaN while one is to come. */
 function paidFor(episode, t, c) {
   const { C } = episode.sizes;
-  if (t - 1 + SOON > episode.length - 1) return NaN;
+  if (t - 1 + SOON > episode.steps) return NaN;
   let sum = 0;
   for (let s = t - 1; s < t - 1 + SOON; s++) {
     sum += c < 0 ? episode.fields.reward[s] : episode.fields.reward_c[s * C + c];
@@ -42,9 +42,9 @@ function firstFrame(episode, holds) {
   return -1;
 }
 
-function largest(episode, valueOf) {
+function largest(count, valueOf) {
   let best = { t: -1, value: 0 };
-  for (let t = 0; t < episode.length; t++) {
+  for (let t = 0; t < count; t++) {
     const value = valueOf(t);
     if (value > best.value) best = { t, value };
   }
@@ -59,10 +59,10 @@ function ofObjects(episode) {
     const knows = firstFrame(episode, (t) => episode.fields.discovery_loss[t * N + i] < KNOWN);
     const moments = [];
     if (found > 0) {
-      moments.push({ t: found, colour, text: withPay(`found ${name}`, episode, found, episode.channelOf[i]) });
+      moments.push({ t: found, colour, text: withPay(`found “${name}”`, episode, found, episode.channelOf[i]) });
     }
     if (knows > 0 && (found < 0 || Math.abs(knows - found) > APART)) {
-      moments.push({ t: knows, colour, text: `knows where ${name} is` });
+      moments.push({ t: knows, colour, text: `knows where “${name}” is` });
     }
     return moments;
   });
@@ -79,14 +79,14 @@ function ofEvents(episode) {
 function ofPay(episode) {
   const { fields, meta } = episode;
   const moments = [];
-  const most = largest(episode, (t) => fields.reward[t] || 0);
+  const most = largest(episode.steps, (t) => fields.reward[t] || 0);
   if (most.value >= 0.05) {
     const parts = [...episode.at("reward_c", most.t)];
     const c = parts.indexOf(Math.max(...parts));
     const what = parts.length > 1 && parts[c] > 0 ? `, mostly for ${meta.channels[c].name}` : "";
     moments.push({ t: most.t + 1, text: `largest reward, ${signed(most.value, 1)}${episode.unit}${what}` });
   }
-  const surprise = episode.isPictured ? largest(episode, (t) => episode.surprise(t)) : { t: -1 };
+  const surprise = episode.isPictured ? largest(episode.length, (t) => episode.surprise(t)) : { t: -1 };
   if (surprise.t > 0) moments.push({ t: surprise.t, text: `largest surprise, ${surprise.value.toFixed(1)} nats` });
   const task = fields.task ? firstFrame(episode, (t) => t > 0 && fields.task[t - 1] > 0) : -1;
   if (task > 0) moments.push({ t: task, text: `the task pays ${signed(fields.task[task - 1], 1)}` });

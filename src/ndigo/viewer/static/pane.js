@@ -90,11 +90,11 @@ export function makePane(actions, index) {
     if (!episode || episode.length === 0) return "";
     const { R, W } = episode.sizes;
     const now = episode.at(field, Math.min(actions.now(), episode.length - 1));
-    const chances = episode.meta.objects.map((object, i) => {
+    const chances = episode.meta.objects.flatMap((object, i) => {
       const p = (now[i * R * W + row * W + col] / 255) ** 2;
-      return `${object.label} ${(100 * p).toFixed(p < 0.1 ? 1 : 0)}%`;
+      return p < 0.0005 ? [] : [`${object.label} ${(100 * p).toFixed(p < 0.1 ? 1 : 0)}%`];
     });
-    return `row ${row}, column ${col}: ${chances.join(", ")}`;
+    return `row ${row}, column ${col}: ${chances.join(", ") || "no object"}`;
   }
 
   /** Runs `draw` if `values` differ from those of the last time. */

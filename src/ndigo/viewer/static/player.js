@@ -292,6 +292,8 @@ export async function mountPlayer(root, source, keyTarget) {
   try {
     await source.ready;
     await choose(firstSelection(source.catalogue));
+    const { panes: shown, world } = state.selection;
+    if (source.catalogue.compare && shown.length < 2) warn(`no other agent that was named fits ${world}`);
   } catch (error) {
     wait("");
     warn(error.message);

@@ -42,7 +42,7 @@ function scalesOf(episode, hidden) {
   const { C, N } = episode.sizes;
   const lines = linesOf(episode);
   let [up, down, loss] = [0, 0, N ? 4 : 0.1];
-  for (let t = 0; t < episode.length; t++) {
+  for (let t = 0; t < episode.steps; t++) {
     let [above, below] = [0, 0];
     for (let c = 0; c < C; c++) {
       const r = episode.fields.reward_c[t * C + c];
@@ -51,7 +51,10 @@ function scalesOf(episode, hidden) {
     }
     const r = episode.fields.reward[t];
     [up, down] = [Math.max(up, above, r || 0), Math.max(down, below, -r || 0)];
-    for (let i = 0; i < lines.num; i++) if (!N || !hidden.has(i)) loss = Math.max(loss, lines.value(t, i));
+  }
+  for (let i = 0; i < lines.num; i++) {
+    if (N && hidden.has(i)) continue;
+    for (let t = 0; t < episode.length; t++) loss = Math.max(loss, lines.value(t, i));
   }
   const [gains, isPaid] = [up > 0, up > 0 || down > 1e-3];
   [up, down] = [ceiling(Math.max(up, 0.01)), down > 1e-3 ? ceiling(down) : 0];
@@ -139,7 +142,7 @@ export function makeTimeline(onseek) {
     const other = css(palette.muted, 0.75);
     const colours = episode.meta.channels.map((_, c) => css(episode.colourOf(c) ?? palette.muted, 0.9));
     episode.channelOf.forEach((c, i) => hidden.has(i) && (colours[c] = null));
-    for (let t = first; t < Math.min(episode.length, steps); t++) {
+    for (let t = first; t < episode.steps; t++) {
       const split = episode.at("reward_c", t);
       const whole = episode.fields.reward[t];
       const hasSplit = !whole || split.some((r) => r !== 0); // a reward that is no sum over channels is one bar
@@ -247,6 +250,7 @@ export function makeTimeline(onseek) {
     const before = steps;
     steps = episode.end || 1;
     if (before !== steps) [drawn, moments] = [null, []];
+    element.style.setProperty("--strips", stripsOf(episode).num);
     const scales = scalesOf(episode, hidden);
     const isSame = drawn && drawn.episode === episode && drawn.style === style && drawn.version === episode.version;
     const fits = isSame && drawn.length <= episode.length && JSON.stringify(drawn.scales) === JSON.stringify(scales);
