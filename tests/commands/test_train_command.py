@@ -40,7 +40,7 @@ def test_a_run_stopped_by_its_minutes_says_how_to_continue_and_does(finished, tm
     assert main(["train", WORLD, *FLAGS, "--reward", "ndigo-1", "--out", str(run), "--minutes", "0.00001"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     command = re.fullmatch(
-        r"stopped at step 4 \(its 1e-05 minutes ended within a chunk of 4 steps, which is always finished: .* minutes\)"
+        r"stopped at step 4 \(after .* minutes: a chunk of 4 steps that is begun is finished\)"
         r" and saved; continue with ndigo (.*)",
         last,
     )
@@ -221,7 +221,7 @@ def test_without_a_preset_the_first_line_says_which_was_chosen_and_why(capsys):
         (["exp1", "--reward", "ndigo-0"], "reward ndigo-0: the horizon H must be a whole number of at least 1"),
         (["exp1", "--reward", "cim"], "unknown reward 'cim'; known: icm"),
         (["exp1", "--batch", "0"], "batch 0: must be at least 1"),
-        (["exp1", "--batch", "many"], "'many' is no value for --batch INT"),
+        (["exp1", "--batch", "many"], "--batch 'many': must be a whole number"),
         (["exp1", "--minutes", "0"], "--minutes 0.0: must be above 0"),
         (["exp1", "--log", "tensorbord"], "unknown log 'tensorbord'; known: tensorboard, wandb"),
         (["exp1", "--window", "401"], "window 401: longer than an episode of 400 steps"),
@@ -239,6 +239,11 @@ def test_bad_input_gets_one_line_and_code_2_and_leaves_no_run(words, message, tm
     monkeypatch.chdir(tmp_path)
     assert error(words, capsys).startswith(message)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_in_place_of_a_world_is_told_how_to_be_continued(finished, capsys):
+    message = error([str(finished.path)], capsys)
+    assert message == f"{finished.path} is a run, not a world; continue it with --resume {finished.path}"
 
 
 def test_a_folder_that_holds_a_run_is_not_trained_over(finished, capsys):

@@ -53,7 +53,7 @@ def test_view_and_seed_change_what_is_lit_and_where_things_are(capsys):
         (["exp6"], "unknown world or experiment 'exp6'; known: .*exp1, exp2, exp3, exp4, exp5"),
         (["maze", "--view", "4"], "view 4: .* must be odd"),
         (["maze", "--view", "-1"], "--view -1: must be from 1 to 99"),
-        (["maze", "--view", "wide"], "'wide' is no value for --view INT"),
+        (["maze", "--view", "wide"], "--view 'wide': must be a whole number"),
         (["maze", "--seed", "-1"], "--seed -1: must be from 0 to"),
     ],
 )

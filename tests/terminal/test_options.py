@@ -80,9 +80,9 @@ def test_a_short_option_that_does_not_exist_is_unknown_too():
 def test_a_value_of_the_wrong_type_is_named_with_what_the_option_takes(encoding, monkeypatch):
     # tyro draws its boxes with other characters on a terminal that has no Unicode.
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
-    assert mistake("a --num-episodes many") == "'many' is no value for --num-episodes INT"
-    assert mistake("a --minutes few") == "'few' is no value for --minutes FLOAT"
-    assert mistake("a --learner.learning-rate fast") == "'fast' is no value for --learner.learning-rate FLOAT"
+    assert mistake("a --num-episodes many") == "--num-episodes 'many': must be a whole number"
+    assert mistake("a --minutes few") == "--minutes 'few': must be a number"
+    assert mistake("a --learner.learning-rate fast") == "--learner.learning-rate 'fast': must be a number"
 
 
 def test_a_value_that_is_no_choice_gets_the_choices_and_the_nearest(monkeypatch):
@@ -105,7 +105,7 @@ def test_what_is_missing_or_too_much_is_named_in_our_own_words(stdout, monkeypat
     assert mistake("a --num-episodes") == "--num-episodes needs a value; see ndigo thing --help"
     assert mistake("--is-loud") == "ndigo thing needs NAME; see ndigo thing --help"
     assert mistake("a b c") == "b, c is more than ndigo thing takes; see ndigo thing --help"
-    assert mistake("a --num-episodes many") == "'many' is no value for --num-episodes INT"
+    assert mistake("a --num-episodes many") == "--num-episodes 'many': must be a whole number"
 
 
 def test_a_value_outside_its_range_names_option_and_range():

@@ -86,22 +86,22 @@ def test_what_is_read_is_what_tyro_reads_and_what_is_refused_tyro_refuses(texts)
 
 @pytest.mark.parametrize("value", ["│ --sizes │", "╭─ Parsing error ─╮", "a, 'b': c", "', 'pdf')", "\x1b[31m7", "a\nb"])
 def test_a_value_that_looks_like_a_message_is_named_as_it_is(value):
-    assert mistake("a", "--count", value) == f"{value!r} is no value for --count INT"
+    assert mistake("a", "--count", value) == f"--count {value!r}: must be a whole number"
     assert mistake("a", "--kind", value).startswith(f"unknown value of --kind {value!r}; known: gru, mlp")
-    assert mistake("a", "b", "--sizes", "1", value) == f"{value!r} is no value for --sizes INT"
+    assert mistake("a", "b", "--sizes", "1", value) == f"--sizes {value!r}: must be a whole number"
     assert reading("a", "--label", value).label == value
 
 
 def test_a_value_longer_than_any_screen_is_named_whole():
     value = "word " * 1000
-    assert mistake("a", "--minutes", value) == f"{value!r} is no value for --minutes FLOAT"
-    assert mistake("a", "--count", "9" * 5000) == f"'{'9' * 5000}' is no value for --count INT"
+    assert mistake("a", "--minutes", value) == f"--minutes {value!r}: must be a number"
+    assert mistake("a", "--count", "9" * 5000) == f"--count '{'9' * 5000}': must be a whole number"
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--count", "few", "--kind", "mpl"], "'few' is no value for --count INT"),
+        (["--count", "few", "--kind", "mpl"], "--count 'few': must be a whole number"),
         (["--kind", "mpl", "--count", "few"], "unknown value of --kind 'mpl'; known: gru, mlp (nearest: mlp)"),
         (["--count", "few", "--kidn", "mlp"], "unknown option '--kidn'; nearest: --kind; "),
         (["--is-loud", "--count"], "--count needs a value; see ndigo thing --help"),

@@ -192,6 +192,8 @@ def run(args: Arguments) -> int:
     else:
         if args.world is None:
             raise NdigoError("name a world to train in (ndigo train exp1), or a run to continue (--resume RUN)")
+        if (Path(args.world) / "config.json").exists():
+            raise NdigoError(f"{args.world} is a run, not a world; continue it with --resume {args.world}")
         _load_what_the_file_names(args)
         settings: dict[str, Any] = dataclasses.asdict(args.settings) | {"world": args.world}
         config = Config(**settings)
@@ -297,8 +299,7 @@ def _closing(runs: Sequence[Run], minutes: float | None, taken: float) -> int:
     why = outcome.why
     if why == "time" and minutes is not None:
         chunk = f"a chunk of {runs[0].config.updates_per_chunk:,} steps"
-        given, spent = minutes_in_words(minutes), minutes_in_words(taken)
-        why = f"its {given} ended within {chunk}, which is always finished: {spent}"
+        why = f"after {minutes_in_words(taken)}: {chunk} that is begun is finished"
     line = f"stopped at step {outcome.step:,} ({why}) and saved; continue with {again}"
     if outcome.why == "finished":
         line = f"finished at step {outcome.step:,}; see ndigo report {path}"

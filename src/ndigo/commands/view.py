@@ -81,7 +81,8 @@ def run(args: Arguments) -> None:
     app = make_app(company, recording, args.host, port)
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(args.host, args.host)
     url = f"http://[{shown}]:{port}/" if ":" in shown else f"http://{shown}:{port}/"
-    print(f"{url} shows {', '.join(map(str, args.paths))} (Ctrl-C ends it)", flush=True)
+    names = [path.stem if path.is_file() else path.resolve().name for path in args.paths]
+    print(f"{url} shows {', '.join(names)} (Ctrl-C ends it)", flush=True)
     if args.open and has_screen():
         webbrowser.open(url)
     serve(app, listener)
@@ -202,14 +203,17 @@ def find(path: Path, trust: Sequence[str]) -> list[Found]:
         raise NdigoError(f"{path} does not exist; name a run's folder, an agent's file or a recording (.npz)")
     if path.is_file() or (path / "config.json").exists():
         return [describe(path, trust)]
-    found = []
+    found, left_out = [], {}
     for member in agents_in(path):
         try:
             found.append(describe(member, trust))
         except (NdigoError, OSError) as error:
-            print(f"{member} is left out: {error}", file=sys.stderr)
+            left_out[member] = error
     if not found:
-        raise NdigoError(f"{path} is no run and holds no agent that can be watched: no config.json, no .safetensors")
+        why = next(iter(left_out.values()), "no config.json, no .safetensors")
+        raise NdigoError(f"{path} is no run and holds no agent that can be watched: {why}")
+    for member, error in left_out.items():
+        print(f"{member} is left out: {error}", file=sys.stderr)
     return sorted(found, key=lambda agent: agent.rank)
 
 

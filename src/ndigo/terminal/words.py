@@ -158,5 +158,6 @@ def _checked(given: Given) -> Given:
             try:
                 kind(value)
             except ValueError:
-                raise NdigoError(f"{value!r} is no value for {what} {kind.__name__.upper()}") from None
+                wanted = "a whole number" if kind is int else "a number"
+                raise NdigoError(f"{what} {value!r}: must be {wanted}") from None
     return given
