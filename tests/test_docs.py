@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,12 @@ def test_every_test_that_is_named_exists(document):
 def test_every_link_to_a_file_leads_somewhere(document):
     links = re.findall(r"\]\((?!http)([^)#]+)\)", document.read_text())
     assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def test_on_the_site_a_picture_of_the_checkout_is_shown_and_a_document_is_named():
+    source = ["![rows](../studies/suites/suites.png) ([study](../studies/suites/README.md))"]
+    runpy.run_path(str(ROOT / "docs/conf.py"))["name_what_is_outside"](None, "results", source)
+    assert source == ["![rows](../studies/suites/suites.png) (study `studies/suites/README.md`)"]
 
 
 def sentences(text: str) -> list[str]:
