@@ -37,12 +37,10 @@ export async function mountPlayer(root, source, keyTarget) {
     style: 0, // grows with theme and layers
     palette: paletteOf(root),
   };
-  let episodes = [];
-  let panes = [];
+  let [episodes, panes] = [[], []];
   let slide = null; // {start, length} of a movement being shown
   let goal = null; // the frame to show once a live source has it
-  let request = 0;
-  let lastTick = 0;
+  let [request, lastTick] = [0, 0];
   let owed = 0; // steps that time has earned and that are not shown yet
   let isFirst = true; // nothing has been opened yet
 
@@ -292,8 +290,8 @@ export async function mountPlayer(root, source, keyTarget) {
   try {
     await source.ready;
     await choose(firstSelection(source.catalogue));
-    const { panes: shown, world } = state.selection;
-    if (source.catalogue.compare && shown.length < 2) warn(`no other agent that was named fits ${world}`);
+    const { panes, world } = state.selection;
+    if (source.catalogue.compare && panes.length < 2) warn(`no other agent that was named fits ${world}`);
   } catch (error) {
     wait("");
     warn(error.message);
