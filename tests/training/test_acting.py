@@ -76,11 +76,16 @@ def test_windows_hold_consecutive_frames_and_the_one_after_their_last_action(epi
     assert int(read_clock(unpack(windows.o_t[-1, -1]))[0]) == S, "the last frame is kept"
 
 
-def test_rewards_of_an_episode_go_with_its_windows_and_cost_nothing_where_there_are_none(episode):
+def test_what_belongs_to_a_step_goes_with_its_windows_and_rewards_cost_nothing_where_there_are_none(episode):
+    e, b_t = episode
     r_tc = 100.0 * np.arange(S)[:, None] + np.arange(2)  # step and channel
-    windows = jax.device_get(cut(*episode, T, r_tc.astype(np.float32)))
-    expected = 100.0 * (windows.start[:, None, None] + np.arange(T)[:, None]) + np.arange(2)
-    np.testing.assert_array_equal(windows.r_tc, expected)
+    cells, mu_t = np.arange(S + 1)[:, None], np.arange(S, dtype=np.float32)
+    told = dataclasses.replace(e, cells=cells, mu_t=mu_t)
+    windows = jax.device_get(cut(told, b_t, T, r_tc.astype(np.float32)))
+    step = windows.start[:, None] + np.arange(T)
+    np.testing.assert_array_equal(windows.r_tc, 100.0 * step[..., None] + np.arange(2))
+    np.testing.assert_array_equal(windows.mu_t, step)
+    np.testing.assert_array_equal(windows.cells[..., 0], windows.start[:, None] + np.arange(T + 1))
     assert cut(*episode, T).r_tc is None
 
 
@@ -150,11 +155,12 @@ def test_actors_explore_by_the_settings_and_random_is_the_uniform_walker(params,
     """From the probability of every action that a round stores: 3 actors x 3 windows."""
     config = dataclasses.replace(CONFIG, first_epsilon=1.0, last_epsilon=0.01, longest_stretch=4)
     explore = jax.jit(make_trainer(config, WORLD, make_reward(reward)).collector.explore)
-    mu_t = np.concatenate(
-        [np.asarray(explore(jax.random.key(i), params, None)[0].mu_t).reshape(3, -1) for i in range(8)], axis=1
-    )
+    rounds = [explore(jax.random.key(i), params, None)[0] for i in range(8)]
+    mu_t = np.concatenate([np.asarray(windows.mu_t).reshape(3, -1) for windows in rounds], axis=1)
     if reward == "random":
         np.testing.assert_allclose(mu_t, 1 / 3, rtol=1e-5)
+        walks = np.concatenate([np.asarray(windows.a_t).reshape(3, -1) for windows in rounds])
+        assert len(np.unique(walks, axis=0)) == len(walks), "each actor draws for itself"
         return
     for actor, epsilon in zip(mu_t, (1.0, 0.1, 0.01), strict=True):
         chances = np.array([1 - epsilon + epsilon / 3, epsilon / 3, 1.0])

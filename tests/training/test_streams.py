@@ -102,6 +102,11 @@ def test_an_actor_goes_on_where_it_was_from_window_to_window_and_round_to_round(
         np.testing.assert_array_equal(step[rows[1:], 0], step[rows[:-1], -1])
         np.testing.assert_array_equal(name[rows[1:], 0], name[rows[:-1], -1])
         np.testing.assert_array_equal(windows.is_first[rows[1:], 0], windows.is_first[rows[:-1], -1])
+    assert set(windows.a_t[of_actor[0]].ravel().tolist()) == {0, 1, 2}, "the first actor's epsilon is 1"
+    one, other = (np.concatenate([step[rows, :T] == 0, name[rows, :T]], axis=-1) for rows in of_actor[:2])
+    both = one[:, :T] & other[:, :T] == 1  # begin an episode at the same slot, each with draws of its own
+    assert both[1:].any()
+    assert (one[:, T:] != other[:, T:])[both].all()
 
 
 @each_way
