@@ -171,6 +171,22 @@ def test_each_part_steps_at_its_own_rate():
         assert moved(before, after, part) == pytest.approx(rate, rel=0.01), part
 
 
+def test_later_steps_are_adams_by_the_means_of_all_gradients_so_far():
+    """In float64, with Adam's own constants: what the first step cannot tell."""
+    windows = [batch(i) for i in range(3)]
+    states, m, v = run("pe", windows), 0.0, 0.0
+    for step, window in enumerate(windows, 1):
+        before, after = states[step - 1 : step + 1]
+        gradient = gradient_of("pe")(before.params, before.target, before.memory, window, jnp.int32(0)).model
+        g, old, new = (
+            np.concatenate([np.ravel(x) for x in jax.tree.leaves(tree)]).astype(np.float64)
+            for tree in (gradient, before.params.model, after.params.model)
+        )
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        expected = CONFIG.model_rate * m / (1 - 0.9**step) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
+        np.testing.assert_allclose(old - new, expected, atol=2e-3 * CONFIG.model_rate)
+
+
 def moved(before: LearnerState, after: LearnerState, part: str) -> float:
     """How far the part's parameter went that went farthest."""
     old, new = getattr(before.params, part), getattr(after.params, part)
@@ -304,6 +320,37 @@ def test_reported_reward_is_the_mean_over_known_steps():
 
     r_t, reported = paid_and_reported(jax.random.key(0), batch(start=100))
     assert float(reported) == pytest.approx(np.asarray(r_t)[2:].mean(), abs=1e-5)
+
+
+def test_the_agent_earns_both_rewards_by_their_weights_and_numbers_are_means_over_steps():
+    """In streams of which two episodes end: the slot between two of them is no step."""
+    learner = make_learner(
+        dataclasses.replace(CONFIG, curiosity_weight=0.5, task_weight=2.0), tiny_world(), make_reward("pe")
+    )
+    state = random_weights(lambda key: dataclasses.replace(learner.init(key), optimiser=None))
+    rng = np.random.default_rng(0)
+    is_first = np.zeros((T + 1, 4), bool)
+    is_first[[3, 5], [0, 2]] = True
+    window = dataclasses.replace(
+        batch(), is_first=is_first, discount_t=1.0 - is_first[1:], task_t=rng.normal(size=(T, 4)).astype(np.float32)
+    )
+
+    @jax.jit
+    def reported_and_by_hand(state, window):
+        _, (numbers, _) = learner.loss(state.params, state.target, state.memory, window, jnp.int32(0))
+        loss_tc = ahead(table(state.params.model.look(window)), 1)
+        earned, rates = (
+            0.5 * loss_tc.sum(axis=-1) + 2 * window.task_t,
+            {"gamma": CONFIG.gamma, "lambda_": CONFIG.lambda_},
+        )
+        return numbers, loss_tc, q_loss(state.params.agent, state.target, window, earned, ~window.is_first[1:], **rates)
+
+    numbers, loss_tc, agent_loss = jax.device_get(reported_and_by_hand(state, window))
+    is_step = ~is_first[1:]
+    assert float(numbers["agent_loss"]) == pytest.approx(float(agent_loss), rel=1e-5)
+    assert float(numbers["task_reward"]) == pytest.approx(np.asarray(window.task_t)[is_step].mean(), rel=1e-4)
+    assert float(numbers["reward"]) == pytest.approx(loss_tc.sum(axis=-1)[is_step].mean(), rel=1e-5)
+    np.testing.assert_allclose(numbers["model_loss_c"], loss_tc[is_step].mean(axis=0), rtol=1e-5)
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 4, 7])
