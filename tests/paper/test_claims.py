@@ -9,7 +9,7 @@ import pytest
 from made_up_rows import numbers_of
 from reference.maps import maze
 
-from ndigo.paper.claims import Part, above, decide, judge, less, no_difference
+from ndigo.paper.claims import Part, above, below, decide, judge, less, no_difference
 from ndigo.paper.comparisons import prior
 from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.experiments.across import all_claims
@@ -172,6 +172,7 @@ def test_what_overlaps_is_undecided_and_one_seed_decides_nothing():
     assert no_difference("", alone, also, []).status == "undecided"
     same, other = mean_of(np.full(10, 400.0), "a"), mean_of(np.full(10, 400.0), "b")
     assert less("", same, other, []).status == "contradicted"  # nobody ever saw it: not sooner
+    assert [side("", same, 400.0, []).status for side in (above, below)] == ["contradicted"] * 2  # neither holds at 400
 
 
 def test_a_claim_that_fails_shows_what_was_paid_for(right, wrong):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -57,8 +58,11 @@ def test_the_interquartile_mean_leaves_out_a_quarter_at_each_end():
     by_experiment = {"exp1": np.zeros(10), "exp2": np.ones(10)}
     # 20 numbers less 5 at each end: five 0s and five 1s, whichever seeds are drawn.
     assert aggregate(by_experiment) == (0.5, 0.5, 0.5)
-    spread = aggregate({"exp1": np.arange(10.0), "exp2": np.arange(10.0)})
-    assert spread.low < spread.mean == 4.5 < spread.high
+    # Every draw of three seeds of each: six numbers less the least and the greatest.
+    one, two = (0.0, 1.0, 2.0), (1.0, 4.0, 9.0)
+    drawn = [sorted((*x, *y))[1:-1] for x in product(one, repeat=3) for y in product(two, repeat=3)]
+    expected = (2.0, *np.quantile(np.mean(drawn, axis=1), [0.025, 0.975]))
+    assert aggregate({"exp1": np.array(one), "exp2": np.array(two)}) == pytest.approx(expected)
 
 
 def test_a_profile_is_the_share_of_seeds_above_tau():
