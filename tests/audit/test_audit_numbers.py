@@ -12,7 +12,7 @@ import pytest
 from ndigo.audit.episodes import AuditedEpisode
 from ndigo.audit.numbers import Audit, Known, Offer, Pay, summarise
 from ndigo.audit.verdict import verdict
-from ndigo.report.statistics import Estimate
+from ndigo.report.statistics import Estimate, interval, mean_of
 
 CHANNELS, KINDS = ["walls", "fixed", "noise"], {"fixed": "fixed", "noise": "white_noise"}
 GAMMA = 0.5
@@ -24,7 +24,7 @@ def random_episodes(num_minds: int, num_episodes: int = 40, S: int = 20, seed: i
     fields = {
         "learned": 1.5 * attainable + 0.3 * rng.random(attainable.shape),
         "attainable": attainable,
-        "ideal": 0.5 * attainable,
+        "ideal": 0.5 * attainable + [0.0, 0.0, 0.1],
         "probe_loss": rng.random((num_minds, num_episodes, S, 2)) + 1,
         "floor": rng.random((num_minds, num_episodes, S, 2)),
         "is_visible": rng.random((num_minds, num_episodes, S, 2)) < 0.25,
@@ -32,8 +32,8 @@ def random_episodes(num_minds: int, num_episodes: int = 40, S: int = 20, seed: i
     return AuditedEpisode(**(fields | changes))
 
 
-def audit_of(audited: AuditedEpisode, seekers=None) -> Audit:
-    return summarise(audited, seekers or {}, reward="ndigo-4", gamma=GAMMA, channels=CHANNELS, kinds=KINDS)
+def audit_of(audited: AuditedEpisode, seekers=None, kinds=KINDS) -> Audit:
+    return summarise(audited, seekers or {}, reward="ndigo-4", gamma=GAMMA, channels=CHANNELS, kinds=kinds)
 
 
 @pytest.mark.parametrize("num_minds", [1, 3])
@@ -52,10 +52,13 @@ def test_numbers_are_those_of_a_loop_over_episodes(num_minds):
         assert line.share is not None
         assert line.learned.mean == pytest.approx(np.mean(learned))
         assert line.attainable.mean == pytest.approx(np.mean(best))
-        assert line.ideal.mean == pytest.approx(np.mean(best) / 2)
+        assert line.ideal.mean == pytest.approx(np.mean(best) / 2 + (2 if line.name == "noise" else 0))
         assert line.bias.mean == pytest.approx(np.mean(learned) - np.mean(best))
         assert line.share.mean == pytest.approx(np.sum(learned) / audited.learned.sum())
         assert line.bias.low < line.bias.mean < line.bias.high
+        # An interval is over minds, or over the episodes of the only one.
+        units = learned if num_minds == 1 else np.reshape(learned, (num_minds, -1)).mean(axis=1)
+        assert line.learned == pytest.approx(interval(mean_of(np.array(units))))
         if KINDS.get(line.name) == "white_noise":
             assert line.correlation is None  # a reward that is always 0 has nothing to be correlated with
             continue
@@ -66,7 +69,8 @@ def test_numbers_are_those_of_a_loop_over_episodes(num_minds):
     assert audit.noise_share is not None
     assert audit.noise_share.mean == pytest.approx(audited.learned[..., 2].sum() / audited.learned.sum())
     assert audit.ideal_noise_share is not None
-    assert audit.ideal_noise_share.mean == 0
+    assert audit.ideal_noise_share.mean == pytest.approx(audited.ideal[..., 2].sum() / audited.ideal.sum())
+    assert audit_of(audited, kinds={"fixed": "fixed", "noise": "brownian"}).noise_share == audit.noise_share
     for i, line in enumerate(audit.known):
         assert audited.probe_loss is not None
         assert line.lost is not None
@@ -91,10 +95,11 @@ def test_interval_of_a_correlation_is_196_standard_errors_wide():
 def test_offer_is_the_discounted_return_of_the_object_that_is_sought():
     seeker = random_episodes(1, seed=1)
     (offer,) = audit_of(random_episodes(1), {"fixed": seeker}).offers
-    assert seeker.learned is not None
-    expected = [sum(GAMMA**t * r for t, r in enumerate(episode)) for episode in seeker.learned[0, :, :, 1]]
-    assert offer.learned is not None
-    assert offer.learned.mean == pytest.approx(np.mean(expected))
+    for found, r_tc in ((offer.learned, seeker.learned), (offer.ideal, seeker.ideal)):
+        assert found is not None
+        assert r_tc is not None
+        expected = [sum(GAMMA**t * r for t, r in enumerate(episode)) for episode in r_tc[0, :, :, 1]]
+        assert found.mean == pytest.approx(np.mean(expected))
 
 
 def test_json_holds_every_number_and_null_where_there_is_none():
@@ -157,7 +162,8 @@ def test_verdict_blames_the_likelihood_for_what_a_perfect_model_would_overpay_an
     audited = random_episodes(1)
     assert audited.learned is not None
     text = verdict(audit_of(audited))
-    assert "So even a perfect model would pay" in text
+    excess = (audited.attainable - audited.ideal).sum(axis=(2, 3)).mean()
+    assert f"So even a perfect model would pay {excess:.1f} nats too much" in text
     assert "the likelihood takes the walls' cells for independent" in text
     assert "the likelihood takes the channels for independent" in verdict(
         dataclasses.replace(audit_of(audited), are_walls_whole=True)
