@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from by_hand_nats import nats as nats_by_hand
-from frame_kinds import BINS, BOOK, JOIN, KINDS, LISTED, PIXELS, TILES, draw
+from frame_kinds import BINS, BITS, BOOK, GAUSSIAN, JOIN, KINDS, LISTED, PIXELS, TILES, draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_weights import random_weights
@@ -31,6 +31,27 @@ def test_nats_are_minus_ln_p_by_channel(name):
     expected = [nats_by_hand(frame, logits[i], one(o, i)) for i in range(12)]
     assert found.shape == (12, len(frame.channels))
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
+def test_what_the_logits_expect_has_the_chances_that_its_nats_have():
+    """Of categoricals: their logarithms are logits of the same nats. Of a Gaussian: its density, in its own units."""
+    rng = np.random.default_rng(3)
+    of_join, of_numbers = (
+        rng.normal(size=kind.likelihood().num_outputs).astype(np.float32) for kind in (JOIN, GAUSSIAN)
+    )
+    expected, o, start = jax.jit(JOIN.likelihood().chances)(of_join), draw(JOIN, rng), 0
+    for name, part in JOIN.parts:
+        own = of_join[start : start + part.likelihood().num_outputs]
+        start += len(own)
+        if name != "here":  # bits are cells, by tests/model/test_likelihood.py
+            as_logits = np.log(np.asarray(expected[name], np.float64)).ravel()
+            np.testing.assert_allclose(
+                nats_by_hand(part, as_logits, o[name]), nats_by_hand(part, own, o[name]), rtol=1e-5
+            )
+    mean, spread = np.asarray(jax.jit(GAUSSIAN.likelihood().chances)(of_numbers), np.float64).T
+    x = draw(GAUSSIAN, rng)
+    by_density = np.sum(np.log(spread) + np.log(2 * np.pi) / 2 + ((x - mean) / spread) ** 2 / 2)
+    np.testing.assert_allclose(by_density, nats_by_hand(GAUSSIAN, of_numbers, x), rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -58,6 +79,16 @@ def test_each_of_a_batch_is_read_on_its_own(name):
         alone = read(one(o, i))
         np.testing.assert_allclose(alone[0], features[i], atol=1e-5)
         np.testing.assert_array_equal(alone[1], packed[i])
+
+
+@pytest.mark.parametrize("values", [(3, 2, 4), (2, 300)], ids=["a product with ones", "rows looked up"])
+def test_a_cell_of_tiles_is_read_as_the_sum_of_its_layers_own_rows(values):
+    frame = frames.tiles(values, 2, 3, listed=[(0,) * len(values)])
+    encoder, o = random_weights(lambda key: frame.init_encoder(key, 8, 4)), draw(frame, np.random.default_rng(0), 5)
+    rows = np.split(np.asarray(encoder.rows), np.cumsum(values)[:-1])
+    cells = sum(of_layer[np.asarray(o)[..., layer]] for layer, of_layer in enumerate(rows))
+    features, expected = jax.jit(lambda o, cells: (encoder(o), encoder.cnn(cells)))(o, cells)
+    np.testing.assert_allclose(features, expected, atol=1e-5)
 
 
 def test_tiles_that_a_sure_model_holds_impossible_still_cost_finite_nats():
@@ -151,6 +182,18 @@ def test_channels_of_a_join_name_their_part():
     ]
 
 
+def test_parts_of_a_join_are_read_in_their_own_order_each_by_its_own_reading():
+    """A dictionary that JAX has handed back is sorted by its names, and a join is not."""
+    encoder, o = random_weights(lambda key: JOIN.init_encoder(key, 4, 2)), draw(JOIN, np.random.default_rng(0), 2)
+    names = [name for name, _ in JOIN.parts]
+    assert list(encoder.parts) != names
+    features, *each = jax.jit(lambda o: [encoder(o), *(encoder.parts[name](o[name]) for name in names)])(o)
+    np.testing.assert_array_equal(features, np.concatenate(each, axis=-1))
+    for reading in ("categorical", "mixture", "bernoulli"):
+        own = {name: part.likelihood() for name, part in JOIN.parts} | {"here": BITS.likelihood(reading)}
+        assert dict(JOIN.likelihood(reading).parts) == own
+
+
 def test_tiles_that_occur_are_collected():
     o = np.array([[[[0, 1], [2, 1]], [[0, 1], [0, 0]]]])
     assert frames.tiles_in(o) == ((0, 0), (0, 1), (2, 1))
@@ -161,6 +204,7 @@ def test_a_codebook_takes_each_patch_once_and_leaves_near_ones():
     row = np.concatenate([dark, bright, dark + 1, dark, bright], axis=1)[None].astype(np.uint8)
     assert len(frames.patches_in(row, 2)) == 3
     np.testing.assert_array_equal(frames.patches_in(row, 2, apart=4.0), [dark, bright])
+    assert len(frames.patches_in(row, 2, apart=1.0)) == 3  # as far apart as they must be
     np.testing.assert_array_equal(frames.patches_in(row, 2, most=1), [dark])
 
 
