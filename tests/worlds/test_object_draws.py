@@ -13,7 +13,7 @@ from reference.maps import Cell, five_rooms, maze, neighbours
 from rollouts import state_at, world_named
 from scipy.stats import chisquare
 
-from ndigo.worlds import ACTIONS, GridState, World
+from ndigo.worlds import ACTIONS, GridState, Object, World, grid_world, read_layout
 
 STAY = ACTIONS.index("stay")
 
@@ -113,6 +113,16 @@ def test_object_starts_uniformly_over_every_cell_of_its_rooms(name, which, rooms
     expected = [cell for room in rooms for cell in five_rooms().rooms[room]]
     assert len(expected) == 48 * len(rooms)
     assert_uniform(Counter((int(r), int(c)) for r, c in cells), expected)
+
+
+def test_object_in_the_agents_room_starts_anywhere_but_on_the_agent():
+    layout = read_layout("#####\n#aaa#\n#aPa#\n#####", {"a": "a"})
+    world = grid_world("one room", layout, [Object("it", "fixed", ("a",))], view=3)
+    truth = world.truth
+    assert truth is not None
+    cells = jax.jit(jax.vmap(lambda key: truth(world.reset(key)).objects[0]))(jax.random.split(jax.random.key(0), 2000))
+    counts = Counter((int(r), int(c)) for r, c in np.asarray(cells))
+    assert_uniform(counts, [(1, 1), (1, 2), (1, 3), (2, 1), (2, 3)])
 
 
 def test_bouncing_directions_are_uniform_and_independent_of_the_cell():
