@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 
 import jax
 import jax.numpy as jnp
@@ -105,4 +104,7 @@ def test_prior_is_uniform_over_the_cells_an_object_may_start_from():
     filter_ = make_filter(EXPERIMENTS["exp2"].world)
     entropy = jax.jit(filter_.entropy)(filter_.prior)
     np.testing.assert_allclose(entropy, [np.log(144), np.log(48)], rtol=1e-5)
-    assert all(len(set(itertools.chain(m.cells.tolist()))) == m.prior.shape[1] for m in filter_.tables.motions)
+    assert all(len(set(m.cells.tolist())) == m.prior.shape[1] for m in filter_.tables.motions)
+    bouncing, *_ = make_filter(EXPERIMENTS["exp3"].world).prior.objects
+    np.testing.assert_allclose(bouncing[bouncing > 0], 1 / (4 * 48), rtol=1e-5)  # in every direction alike
+    assert bouncing.sum() == pytest.approx(1)
