@@ -10,7 +10,7 @@ from made_up_rows import numbers_of
 from reference.maps import maze
 
 from ndigo.paper.claims import Part, above, below, decide, judge, less, no_difference
-from ndigo.paper.comparisons import prior
+from ndigo.paper.comparisons import half_of_knowing_the_room, known_after, prior
 from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.experiments.across import all_claims
 from ndigo.paper.measured import MeasuredRow
@@ -192,3 +192,27 @@ def test_knowing_the_room_costs_the_log_of_its_cells():
     assert num_cells == [28, 18, 18]
     maze_level = np.log([*num_cells, len(drawn.rooms["room5"])]).mean()
     assert levels == pytest.approx([*np.log([48, 144, 48]), maze_level])
+    halves = [half_of_knowing_the_room(name) for name in ("exp1", "exp5")]
+    assert halves == pytest.approx([np.log(48) / 2, maze_level / 2])
+
+
+def test_numbers_of_a_row_are_of_the_objects_steps_and_evaluations_that_they_say():
+    """By loops over two seeds; the second never sees the lower object."""
+    row, rng = Row("exp3", "pe"), np.random.default_rng(0)
+    made = numbers_of(row, seeds=2)
+    loss, steps = rng.random(made.tracking_loss.shape), rng.integers(1, 9, made.tracking_steps.shape).astype(float)
+    lower = made.objects.index("lower")
+    steps[1, lower] = 0
+    curve, paid = rng.random((3, 2, len(made.objects))), rng.random((3, 2, len(made.channels)))
+    curves, tracked = {"discovery_loss": curve}, {"tracking_loss": loss, "tracking_steps": steps}
+    numbers = dataclasses.replace(made, reward_c=paid, curves=curves, **tracked)
+    weights = [(steps[0, lower, age], loss[0, lower, age]) for age in range(10, 31)]
+    known = sum(n * x for n, x in weights) / sum(n for n, _ in weights)
+    found = known_after({row: numbers}, "exp3", "pe", "lower", slice(10, 31))
+    assert found.value == pytest.approx(np.mean([known, np.log(48)]))
+    both = [made.objects.index(name) for name in ("upper", "lower")]
+    np.testing.assert_allclose(
+        numbers.discovery_curve(), [[(curve[p, s, both]).mean() for p in range(3)] for s in (0, 1)]
+    )
+    split = numbers.reward_split()
+    assert [split[name].mean for name in made.channels] == pytest.approx(paid[2].mean(axis=0))
