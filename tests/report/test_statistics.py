@@ -77,7 +77,7 @@ def test_least_most_and_ratio_are_those_of_every_pair_of_draws():
     )
     pulls = [(a - mean_a) / mean_b, -(b - mean_b) * mean_a / mean_b**2]
     expected = by_hand(mean_a / mean_b, x / y, pulls)
-    for unit in (1, 1000):
+    for unit in (0.001, 1, 1000):
         found = np.array(interval(ratio(mean_of(unit * a, "a"), theirs)))
         np.testing.assert_allclose(found / unit, expected, rtol=2e-4)
 

@@ -145,7 +145,7 @@ def interval(quantity: Resampled) -> Estimate:
     z = special.stdtrit(freedom, (1 + LEVEL) / 2) * np.sqrt(variances.sum() / narrow)
     third = np.sum(cubes / (n * (n - 1) * np.maximum(n - 2, 1)))  # cumulant; that of two units is 0
     a = third / (6 * variances.sum() ** 1.5)
-    slack = max(quantity.step / 2, 1e-9 * (last - first))
+    slack = max(quantity.step, 1e-9 * (last - first))  # both parts of a difference are rounded, by half a step each
     below, up_to = (quantity.chances[quantity.points < quantity.value + side].sum() for side in (-slack, slack))
     z0 = special.ndtri(np.clip((below + up_to) / 2, 1e-9, 1 - 1e-9))
     ends = z0 + np.array([-z, z])
