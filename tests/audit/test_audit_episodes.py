@@ -77,14 +77,18 @@ def episodes():
 
 
 def test_learned_reward_is_that_of_the_models_own_predictions_step_by_step(mind, audited, episodes):
-    """Beliefs frame by frame, chances as the model tells them, -ln p by hand, and NDIGO-1's difference."""
+    """Beliefs frame by frame, chances as the model and the probe tell them, -ln p by hand, and NDIGO-1's difference."""
+    locate = jax.jit(lambda b_t: mind.probe.locate(b_t))
     step = jax.jit(lambda *frame: mind.model.core.step(*frame))
     predict = jax.jit(lambda b_t, a_k: mind.model.expect(b_t, a_k))
     for e in range(EPISODES):
         o_t, a_t = episodes.o_t[e], episodes.a_t[e]
+        cells = episodes.truth_t.objects[e] @ [9, 1]
         b_t, a_tm1, loss = jnp.zeros(8), 0, {}
         for t in range(S):
             b_t = step(o_t[t], jnp.int32(a_tm1), b_t)
+            where = np.asarray(locate(b_t), np.float64)[np.arange(2), cells[t]]
+            np.testing.assert_allclose(audited.probe_loss[0, e, t], -np.log(where), rtol=1e-4)
             p = np.asarray(predict(b_t, jnp.asarray([a_t[t], a_t[min(t + 1, S - 1)]])), np.float64)
             for k in range(1, min(K, S - t) + 1):
                 o, walls = o_t[t + k], p[k - 1, ..., 0]
