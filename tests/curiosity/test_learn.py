@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from probe_worlds import clock, coin_flip, corridor, read_clock
+from random_windows import random_window
 from stream_of_episodes import end_to_end, play
 
 from ndigo.config import preset
 from ndigo.curiosity import make_curiosity, streams
+from ndigo.curiosity.learning import make_update
 from ndigo.curiosity.paying import Step
-from ndigo.frames import bits
+from ndigo.frames import Channel, bits
+from ndigo.training.twins import PLAIN
 from ndigo.worlds import World
 
 LENGTHS = [[7, 1, 12, 9, 31], [3, 4, 2, 14, 5, 31], [31, 31]]
@@ -66,6 +71,23 @@ def test_every_window_is_consecutive_frames_of_its_stream(within_step):
         if window.start[b] > 0:
             (t, n), *_ = np.argwhere((steps == window.start[b] - 1) & (episodes == episode[0, b]))
             np.testing.assert_allclose(window.belief[b], b_t[t, n], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["icm", "pg"])
+def test_an_update_moves_the_rewards_own_networks_and_keeps_the_model_that_paid(name):
+    config = preset("cpu", **SMALL)
+    curiosity = make_curiosity(name, bits(["walls", Channel("thing", "one_hot")], 3), 3, config)
+    states = [curiosity.init(jax.random.key(0), 2)]
+    update = jax.jit(make_update(config, curiosity.reward, PLAIN, 2))
+    for seed in range(1 if name == "icm" else 4):
+        window = random_window(seed, T=4, streams=(2,), state_size=16)
+        states.append(update(states[-1], dataclasses.replace(window, r_tc=None))[0])
+    if name == "icm":  # Adam's first step is as long as its rate
+        for one, other in zip(*(jax.tree.leaves(state.params.reward) for state in states), strict=True):
+            assert np.abs(np.asarray(one) - other).max() == pytest.approx(config.model_rate, rel=0.01)
+        return
+    for step, kept in enumerate([0, 0, 1, 1, 3]):  # the copy after so many updates: the model that began update 2 or 4
+        jax.tree.map(np.testing.assert_array_equal, states[step].params.memory, states[kept].params.model)
 
 
 def corridor_with_a_coin() -> World:
