@@ -13,8 +13,9 @@ from random_weights import random_weights
 from reference.gru import gru
 from small_frames import bits_shaped
 
+from ndigo import frames
 from ndigo.frames.cnn import init_encoder
-from ndigo.networks import Core, init_gru, orthogonal, unroll
+from ndigo.networks import Core, Linear, init_gru, orthogonal, unroll
 
 T, D = 13, 6  # 13: the loop's unrolling by 4 leaves a rest
 
@@ -31,6 +32,13 @@ def test_recurrent_weights_begin_orthogonal_and_are_those_of_lapack():
     np.testing.assert_allclose(q @ q.T, np.eye(128), atol=2e-6)
     columns, upper = np.linalg.qr(np.asarray(x, np.float64).T)
     np.testing.assert_allclose(q, (columns * np.sign(np.diagonal(upper))).T, atol=1e-3)
+
+
+def test_first_weights_keep_the_variance_of_what_they_read():
+    linear = Linear(jax.random.key(0), 400, 300, gain=2.0)
+    assert np.std(linear.weight) == pytest.approx(2 / np.sqrt(400), rel=0.02)
+    rows = frames.tiles((300, 300, 300), listed=[(0, 0, 0)]).init_encoder(jax.random.key(0), 4, 16).rows
+    assert np.std(rows) == pytest.approx(1 / np.sqrt(3), rel=0.02)  # a cell of three layers has variance 1
 
 
 def test_networks_begin_without_lapack():
