@@ -100,7 +100,7 @@ def test_seeds_are_those_of_a_key_of_32_bits():
 
 
 def test_unknown_preset_and_setting_name_the_nearest():
-    with pytest.raises(NdigoError, match=r"unknown preset 'gpus'; known: cpu, gpu, paper \(nearest: gpu\)"):
+    with pytest.raises(NdigoError, match=r"unknown preset 'gpus'; nearest: gpu; known: cpu, gpu, paper"):
         preset("gpus")
     with pytest.raises(NdigoError, match=r"unknown setting 'horizont'; .*ndigo train --help-all lists all \d+$"):
         preset("cpu", horizont=3)

@@ -57,20 +57,19 @@ def unknown_name(what: str, name: object, known: Iterable[str], lists: str = "")
     """The error for a name that is in no registry: lists the known ones and the nearest.
 
     >>> print(unknown_name("world", "maz", ["maze", "brownian"]))
-    unknown world 'maz'; known: brownian, maze (nearest: maze)
+    unknown world 'maz'; nearest: maze; known: brownian, maze
 
     Of more than a screen's worth, or where a command `lists` them, only the nearest are named.
     """
     names = sorted(known)
-    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.4)
+    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    hint = f"nearest: {near[0]}; " if near else ""
     if lists:
-        hint = f"nearest: {near[0]}; " if near else ""
         return NdigoError(f"unknown {what} {str(name)!r}; {hint}{lists} lists all {len(names)}")
     if len(names) > SCREENFUL:
         some = f"nearest: {', '.join(near)}" if near else f"such as {', '.join(names[:3])}"
         return NdigoError(f"unknown {what} {str(name)!r}; {some} ({len(names)} are known)")
-    hint = f" (nearest: {near[0]})" if near else ""
-    return NdigoError(f"unknown {what} {str(name)!r}; known: {', '.join(names)}{hint}")
+    return NdigoError(f"unknown {what} {str(name)!r}; {hint}known: {', '.join(names)}")
 
 
 @contextlib.contextmanager

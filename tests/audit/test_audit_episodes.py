@@ -242,4 +242,4 @@ def test_what_cannot_be_judged_is_one_line(trained, words, message, capsys):
 
 def test_what_is_neither_there_nor_an_experiment_names_the_nearest(capsys):
     assert main(["audit", "expp1"]) == 2
-    assert capsys.readouterr().err.endswith("known: exp1, exp2, exp3, exp4, exp5 (nearest: exp1)\n")
+    assert capsys.readouterr().err.endswith("nearest: exp1; known: exp1, exp2, exp3, exp4, exp5\n")

@@ -75,7 +75,7 @@ def test_in_a_terminal_the_walker_is_seen_walking():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["exp6"], "unknown experiment 'exp6'; known: exp1, exp2, exp3, exp4, exp5"),
+        (["exp6"], "unknown experiment 'exp6'; nearest: exp5; known: exp1, exp2, exp3, exp4, exp5"),
         (["exp1", "--episodes", "0"], "--episodes 0: must be from 2 to"),
     ],
 )

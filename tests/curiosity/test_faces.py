@@ -219,7 +219,7 @@ def test_a_loop_of_ones_own_may_hand_over_gymnasiums_final_obs_as_they_are():
 
 def test_an_option_that_no_face_has_is_one_line_with_the_nearest():
     makers: list[Any] = [lambda: Counter(3)]
-    with pytest.raises(NdigoError, match=r"unknown option 'weights'; known: .* \(nearest: weight\)"):
+    with pytest.raises(NdigoError, match=r"unknown option 'weights'; nearest: weight; known: .*"):
         CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, **cast(Any, {"weights": 1}))
 
 

@@ -51,7 +51,7 @@ ONCE = "write each axis once with a whole number, as --mesh seeds=4,data=2"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("seed=4", "unknown axis in --mesh seed=4: 'seed'; known: data, seeds (nearest: seeds)"),
+        ("seed=4", "unknown axis in --mesh seed=4: 'seed'; nearest: seeds; known: data, seeds"),
         (
             "seeds=4,seeds=2",
             f"--mesh seeds=4,seeds=2: {ONCE}",

@@ -130,7 +130,7 @@ WORLDS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "kind unknown": (
         {"frame": Bits((Channel("floor", "binary"), Channel("thing", "onehot")), 1, 1)},  # type: ignore[arg-type]
-        "kind of channel 'thing' of world mine 'onehot'; known: binary, one_hot (nearest: one_hot)",
+        "kind of channel 'thing' of world mine 'onehot'; nearest: one_hot; known: binary, one_hot",
     ),
     "step a pair": ({"step": lambda k, s, a: (s, 0.0)}, "step returned a tuple"),
     "step of another type": (

@@ -227,7 +227,7 @@ def test_an_empty_ruleset_is_a_world_without_goal_and_task():
 
 
 def test_an_unknown_suite_is_named_with_the_nearest():
-    with pytest.raises(NdigoError, match=r"unknown suite 'gymnx'; known: .*\(nearest: gymnax\)"):
+    with pytest.raises(NdigoError, match=r"unknown suite 'gymnx'; nearest: gymnax; known: .*"):
         suite_world("gymnx::Breakout-MinAtar")
 
 

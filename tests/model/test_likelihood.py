@@ -123,5 +123,5 @@ def test_a_mixture_can_hold_two_pictures_that_cells_on_their_own_cannot():
 
 
 def test_unknown_likelihood_names_the_known_ones():
-    with pytest.raises(NdigoError, match=r"unknown likelihood 'categorial'; known: bernoulli, categorical, mixture"):
+    with pytest.raises(NdigoError, match=r"unknown likelihood 'categorial'; nearest: categorical; known: bernoulli"):
         make_likelihood("categorial", bits_of(5, ["binary"]))

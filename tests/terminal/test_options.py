@@ -66,6 +66,11 @@ def test_an_option_of_other_libraries_is_told_by_its_name_here(flag, meant):
     assert "nearest: --log; " in str(unknown_option(flag, ["--log"], "ndigo train")) or flag != "--lr"
 
 
+def test_an_option_is_known_by_its_first_word():
+    known = ["--minutes", "--updates-per-round", "--rounds-per-chunk"]
+    assert "nearest: --updates-per-round; " in str(unknown_option("--updtes", known, "ndigo train"))
+
+
 def test_a_long_list_of_options_stays_on_its_help_page():
     known = [f"--option-{i}" for i in range(40)]
     message = str(unknown_option("--optoin-7", known, "ndigo train"))
@@ -88,7 +93,7 @@ def test_a_value_of_the_wrong_type_is_named_with_what_the_option_takes(encoding,
 def test_a_value_that_is_no_choice_gets_the_choices_and_the_nearest(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")  # a narrow terminal breaks no message
     assert mistake("a --predictor mpl") == (
-        "unknown value of --predictor 'mpl'; known: action_gru, mlp, open_loop (nearest: mlp)"
+        "unknown value of --predictor 'mpl'; nearest: mlp; known: action_gru, mlp, open_loop"
     )
 
 

@@ -102,7 +102,7 @@ def test_a_value_longer_than_any_screen_is_named_whole():
     ("words", "said"),
     [
         (["--count", "few", "--kind", "mpl"], "--count 'few': must be a whole number"),
-        (["--kind", "mpl", "--count", "few"], "unknown value of --kind 'mpl'; known: gru, mlp (nearest: mlp)"),
+        (["--kind", "mpl", "--count", "few"], "unknown value of --kind 'mpl'; nearest: mlp; known: gru, mlp"),
         (["--count", "few", "--kidn", "mlp"], "unknown option '--kidn'; nearest: --kind; "),
         (["--is-loud", "--count"], "--count needs a value; see ndigo thing --help"),
         (["--sizes"], "--sizes needs a value; see ndigo thing --help"),

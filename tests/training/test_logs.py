@@ -79,7 +79,7 @@ def test_a_log_that_is_unknown_or_not_installed_is_one_line_and_leaves_no_run(tm
     with pytest.raises(NdigoError, match=r"^--log wandb needs wandb: pip install 'ndigo\[wandb\]', or in a checkout"):
         train_tiny(tmp_path / "run", logs=["wandb"])
     with pytest.raises(
-        NdigoError, match=r"^unknown log 'tensorbord'; known: tensorboard, wandb \(nearest: tensorboard\)$"
+        NdigoError, match=r"^unknown log 'tensorbord'; nearest: tensorboard; known: tensorboard, wandb$"
     ):
         train_tiny(tmp_path / "run", logs=["tensorbord"])
     assert not (tmp_path / "run").exists()

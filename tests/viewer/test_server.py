@@ -175,7 +175,7 @@ def test_a_session_over_the_websocket_is_the_recorded_episode(live, recorded):
     ("message", "says"),
     [
         ([], "a message must be an object"),
-        ({"type": "stp"}, "unknown message 'stp'; known: drop, open, rewind, step (nearest: step)"),
+        ({"type": "stp"}, "unknown message 'stp'; nearest: step; known: drop, open, rewind, step"),
         ({"type": "step", "action": 5}, "action 5: must be from 0 to 4"),
         ({"type": "step", "action": "up"}, "action 'up': must be a whole number"),
         ({"type": "rewind", "t": 3}, "frame 3 is not there yet; the newest is 0"),
@@ -185,7 +185,7 @@ def test_a_session_over_the_websocket_is_the_recorded_episode(live, recorded):
         (OPEN | {"panes": [{"agent": "7"}]}, "there is no agent '7'"),
         (OPEN | {"panes": [{"agent": "0", "seed": 1}]}, "seed 1: must be a whole number from 0 to 0"),
         (OPEN | {"panes": [{"agent": "2"}]}, "broken.safetensors is damaged"),
-        (OPEN | {"world": "exp9"}, "unknown world for walker 'exp9'; known: exp1"),
+        (OPEN | {"world": "exp9"}, "unknown world for walker 'exp9'; nearest: exp1; known: exp1"),
         (OPEN | {"episode": -1}, "episode -1: must be a whole number"),
         (OPEN | {"moves": [3]}, "a move must be an object"),
     ],

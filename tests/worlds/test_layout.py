@@ -66,7 +66,7 @@ def test_legend_with_a_reserved_or_long_character_is_refused(char):
 @pytest.mark.parametrize(
     ("objects", "message"),
     [
-        ([Object("x", "fixed", ("hal",))], "unknown room of object 'x' 'hal'; known: den, hall (nearest: hall)"),
+        ([Object("x", "fixed", ("hal",))], "unknown room of object 'x' 'hal'; nearest: hall; known: den, hall"),
         ([Object("x", "fixed", ())], "object 'x' has no room"),
         ([Object("", "fixed", ("hall",))], "an object has no name; its rooms: hall"),
         ([Object("x", "fixed", ("hall",)), Object("y", "fixed", ("hall",))], "room 'hall' may hold both 'x' and 'y'"),

@@ -77,7 +77,9 @@ def unknown_option(flag: str, known: Iterable[str], prog: str) -> NdigoError:
     """The error for an option that does not exist: first the nearest, or what others call so, then where all stand."""
     names = sorted(known)
     meant = [name for name in ELSEWHERE.get(flag.strip("-").replace("_", "-"), ()) if name in names]
-    nearest = meant or get_close_matches(flag, names, n=1, cutoff=0.4)
+    called = {name[: name.find("-", 2)]: name for name in names if "-" in name[2:]}  # --updates-per-round: --updates
+    called |= {name: name for name in names}
+    nearest = meant or [called[word] for word in get_close_matches(flag, called, n=1)]
     hint = f"nearest: {', '.join(nearest)}; " if nearest else ""
     is_short = len(names) <= MOST_LISTED
     rest = f"known: {', '.join(names)}" if is_short else f"{prog} --help-all lists all {len(names)}"
