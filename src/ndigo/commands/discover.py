@@ -83,13 +83,14 @@ def run(args: Arguments) -> None:
     say(f"{reward} learns {how}")
     run = resume(begun.path, minutes=args.minutes, quiet=args.json)
     assert run.outcome is not None
-    trained = run.trained()
+    trained, folder = run.trained(), RunFolder(run.path)
+    minutes = folder.metrics()[-1]["seconds"] / 60  # fewer than asked for after the preset's last step, or Ctrl-C
     lines = [walker, measure(trained, "yours", args.episodes, args.seed)]
     numbers |= {"yours": lines[1].as_dict(), "run": str(run.path), "step": run.outcome.step, "ended": run.outcome.why}
-    numbers["conclusion"] = closing(lines[1], walker, experiment, args.minutes)
+    numbers["conclusion"] = closing(lines[1], walker, experiment, minutes)
     say(f"{run.path} at step {run.outcome.step:,}, {basis(trained, args.episodes)}\n\n{numbers['conclusion']}\n")
     console.print(compared_with_paper(lines, experiment, references=False))
-    (curves,) = draw_curves([RunFolder(run.path)], run.path / "curves", experiment.world.grid)
+    (curves,) = draw_curves([folder], run.path / "curves", experiment.world.grid)
     say(f"curves: {curves}")
     if run.outcome.why != "finished":
         made = f"{run.outcome.step:,} of the preset's {run.config.learner_steps:,} steps"
@@ -126,7 +127,7 @@ def closing(mine: Line, walker: Line, experiment: Experiment, minutes: float) ->
     names = experiment.discovers
     what = " and ".join(names) if len(names) < 3 else "the objects"
     return (
-        f"In {minutes:g} min it {'learned' if has_learned else 'did not yet learn'} to find {what}: "
+        f"In {minutes:.2g} min it {'learned' if has_learned else 'did not yet learn'} to find {what}: "
         f"{seen_in_words(mine, names)} (random walker: {_walked(walker, names)}).\n"
         f"It knows the place to {mean(mine, 'discovery_loss'):.2f} nats, where {level}0 the cell. "
         "A located object pays nothing, so its visits say little."
