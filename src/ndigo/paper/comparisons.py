@@ -121,6 +121,16 @@ def loss_ratio(rows: Rows, experiment: str, worse: str, better: str) -> tuple[Re
     return ratio(a, b), {"rows": rows_of(experiment, worse, better), "figures": figures}
 
 
+def under_half_of_icms(experiment: str, rewards: Sequence[str]) -> Compare:
+    """Each of the rewards' agents has under half of ICM's loss: our bound of a wide margin, or a large one."""
+
+    def compare(rows: Rows) -> list[Part]:
+        ratios = [(reward, *loss_ratio(rows, experiment, "icm", reward)) for reward in rewards]
+        return [above(f"loss of icm over {reward}'s: more than 2", x, 2.0, **more) for reward, x, more in ratios]
+
+    return compare
+
+
 def discovers(experiment: str, reward: str, *, is_said: bool = True, is_essential: bool = False) -> Compare:
     """Whether the loss is below half of knowing the room."""
 
