@@ -56,6 +56,7 @@ def _replace_closed_streams() -> None:
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             lowest_free = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(lowest_free, True)  # in processes that this one starts it would be free again
             setattr(sys, name, open(lowest_free, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
 
 

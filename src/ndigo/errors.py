@@ -97,14 +97,14 @@ def explained(error: Exception) -> NdigoError | None:
         kind = FailedError if error.errno in DISK_ERRORS else NdigoError
         where = "the output" if error.filename is None else os.fsdecode(error.filename)
         return kind(f"{where}: {error.strerror or first_line(error)}")
-    if variables := _refused_by_jax(error):
-        return NdigoError(f"JAX cannot begin with {variables}: unset that, or give what this machine has")
     if isinstance(error, UnicodeEncodeError):
         return NdigoError(f"{error.object[error.start : error.end]!r} cannot be written: it is no character")
     if any(_is_users(frame.filename) for frame in traceback.extract_tb(error.__traceback__)):
         theirs = UserCodeError(f"your code raised {first_line(error)}")
         theirs.__cause__ = error
         return theirs
+    if variables := _refused_by_jax(error):
+        return NdigoError(f"JAX cannot begin with {variables}: unset that, or give what this machine has")
     return None
 
 

@@ -152,7 +152,7 @@ class Core(eqx.Module):
     The world model and the Q-network each own one; they share no weights.
     """
 
-    encoder: Any  # a `frames.Encoder`, as the world's frame makes it
+    encoder: Any  # a `frames.frame.Encoder`, as the world's frame makes it
     from_features: Linear
     from_action: Float[Array, "A 3*D"]
     gru: GRU

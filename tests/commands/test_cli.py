@@ -120,9 +120,13 @@ def test_a_device_or_a_setting_that_jax_does_not_take_is_one_line(variable):
 
 
 def test_a_closed_stream_is_as_one_that_nobody_reads(tmp_path):
-    """And no file gets its number, on which the system's libraries write."""
+    """And no file gets its number, on which the system's libraries write, here or in a process that this one starts."""
     (tmp_path / "sitecustomize.py").write_text(
-        "import atexit, os\natexit.register(lambda: print(os.fstat(1), os.fstat(2), file=open('ended', 'w')))"
+        "import atexit, os\n"
+        "def end():\n"
+        "    inherited = [os.get_inheritable(number) for number in range(3)]\n"
+        "    open('ended', 'w').write(str(inherited))\n"
+        "atexit.register(end)"
     )
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     command = f"{sys.executable} -m ndigo worlds <&- >&- 2>&-"
@@ -131,7 +135,7 @@ def test_a_closed_stream_is_as_one_that_nobody_reads(tmp_path):
     )
     assert result.returncode == 0
     assert result.stderr == ""
-    assert (tmp_path / "ended").exists()
+    assert (tmp_path / "ended").read_text() == str([True, True, True])
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,7 @@ def test_discover_closes_with_what_was_learned_and_how_it_compares():
         "(random walker: 31%, step 320).\n"
         "It knows the place to 1.94 nats, where 3.87 knows the room and 0 the cell."
     )
+    assert closing(found, walker, find_experiment("exp1"), 119.96).startswith("In 120 min it learned")
     late = agent_row(Estimate(290, 260, 311), 40, 3.8)  # the intervals meet
     assert "it did not yet learn to find fixed: seen in 40%" in closing(late, walker, find_experiment("exp1"), 5.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import pytest
 
 from ndigo.cli import main
@@ -49,3 +50,12 @@ def test_a_reward_of_ones_own_that_fails_later_says_whose_it_is(tmp_path, capsys
         shown = explained(caught)
     assert isinstance(shown, UserCodeError)  # this file is nobody's package
     assert str(shown) == "your code raised KeyError: 'door'"
+
+
+def test_a_device_that_ones_own_code_asks_for_is_no_fault_of_a_variable(monkeypatch):
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    try:
+        jax.devices("tardis")
+    except RuntimeError as caught:
+        shown = explained(caught)
+    assert str(shown).startswith("your code raised RuntimeError: ")

@@ -181,6 +181,13 @@ def test_a_dry_run_lists_the_rows_and_trains_nothing(file, capsys):
     assert list(file.parent.iterdir()) == [file]
 
 
+def test_a_dry_run_on_an_engine_asks_no_word_for_anothers_table(file, capsys):
+    file.write_text(file.read_text() + '[slurm]\nslurm_setup = ["touch here"]\n')
+    assert main(["sweep", "sweep.toml", "--dry-run", "--on", "ray"]) == 0
+    assert main(["sweep", "sweep.toml", "--dry-run", "--on", "slurm"]) == 2
+    assert "add --trust slurm" in capsys.readouterr().err
+
+
 def test_long_names_of_rows_are_whole_in_a_narrow_terminal(file, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     file.write_text(file.read_text() + "model_rate = [0.00123]\nlast_epsilon = [0.00045]\nlast_model_rate = [0.5]\n")

@@ -53,7 +53,8 @@ def test_a_run_stopped_by_its_minutes_says_how_to_continue_and_does(finished, tm
 
 
 @pytest.mark.parametrize(
-    ("minutes", "told"), [(1, "1 minute"), (1.0004, "1 minute"), (0.5, "0.5 minutes"), (12, "12 minutes")]
+    ("minutes", "told"),
+    [(1, "1 minute"), (1.0004, "1 minute"), (0.5, "0.5 minutes"), (12, "12 minutes"), (1440, "1440 minutes")],
 )
 def test_one_minute_is_no_minutes(minutes, told):
     assert minutes_in_words(minutes) == told
@@ -138,13 +139,13 @@ def test_a_dry_run_prints_settings_and_sizes_and_leaves_nothing(tmp_path, monkey
 
 
 def test_a_dry_run_shows_every_value_that_is_varied(capsys):
-    words = ["train", "exp1", "--preset", "cpu", "--vary", "gamma=0.9,0.95", "--dry-run"]
+    words = ["train", "exp1", "--preset", "cpu", "--vary", "gamma=0.99991,0.99992", "--dry-run"]
     assert main(words) == 0
     (gamma,) = [line.split(maxsplit=1)[1].strip() for line in capsys.readouterr().out.splitlines() if "gamma" in line]
-    assert gamma == "0.9, 0.95"
+    assert gamma == "0.99991, 0.99992"
     assert main([*words, "--json"]) == 0
     vary = json.loads(capsys.readouterr().out)["vary"]
-    assert {name: own["gamma"] for name, own in vary.items()} == {"gamma-0.9": 0.9, "gamma-0.95": 0.95}
+    assert {name: own["gamma"] for name, own in vary.items()} == {"gamma-0.99991": 0.99991, "gamma-0.99992": 0.99992}
 
 
 def test_a_presets_window_is_cut_to_an_episode_and_one_that_is_given_is_refused(tmp_path, monkeypatch, capsys):
@@ -244,6 +245,13 @@ def test_bad_input_gets_one_line_and_code_2_and_leaves_no_run(words, message, tm
 def test_a_run_in_place_of_a_world_is_told_how_to_be_continued(finished, capsys):
     message = error([str(finished.path)], capsys)
     assert message == f"{finished.path} is a run, not a world; continue it with --resume {finished.path}"
+
+
+def test_a_run_that_lies_in_a_folder_of_a_worlds_name_hides_no_world(tmp_path, monkeypatch):
+    (tmp_path / "exp1").mkdir()
+    (tmp_path / "exp1" / "config.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "exp1", "--preset", "cpu", "--dry-run"]) == 0
 
 
 def test_a_folder_that_holds_a_run_is_not_trained_over(finished, capsys):

@@ -99,6 +99,7 @@ def test_what_does_not_divide_of_settings_side_by_side_is_told_as_settings(eight
     [
         (("10.0.0.1:99999", 2, 0), "--coordinator 10.0.0.1:99999: write HOST:PORT, .* with a port below 65,536"),
         ((":1234", 2, 0), "--coordinator :1234: write HOST:PORT"),
+        (("", 2, 0), "--coordinator : write HOST:PORT"),
         (("10.0.0.1:1234", 0, 0), "--processes 0: must be from 1 to 100,000"),
         (("10.0.0.1:1234", 2, 2), "--process 2: must be from 0 to 1, below --processes 2"),
         (("10.0.0.1:1234", 2, None), "--coordinator HOST:PORT, --processes N and --process I belong together"),

@@ -140,5 +140,9 @@ def test_a_user_without_a_home_keeps_none_and_is_told_so(monkeypatch, capsys):
     for name in ("HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 54321)
+    monkeypatch.setenv(compile_cache.VARIABLE, "/a/folder/of/the/users")
+    compile_cache.keep_compiled_programs()
+    assert capsys.readouterr().err == ""  # they are kept, where the user says
+    monkeypatch.delenv(compile_cache.VARIABLE)
     compile_cache.keep_compiled_programs()
     assert capsys.readouterr().err == f"{NOT_KEPT}this user has no home; name a folder in HOME or XDG_CACHE_HOME\n"

@@ -171,6 +171,15 @@ def test_what_cannot_be_reported_is_one_line(tmp_path, make, message, capsys):
     assert message in err
 
 
+def test_runs_without_an_evaluation_are_left_out_of_a_folder_and_told(tmp_path, capsys):
+    write_run(tmp_path / "rows" / "done", world="exp1", reward="pe", seeds=2)
+    write_run(tmp_path / "rows" / "young", world="exp1", reward="pg", seeds=2, num_lines=1)
+    assert main(["report", str(tmp_path / "rows"), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert [line["label"] for line in json.loads(out)["exp1"]] == ["pe"]
+    assert err == f"ndigo: run {tmp_path / 'rows' / 'young'} has no evaluation yet, and is left out\n"
+
+
 def test_no_run_at_all_is_one_line(capsys):
     assert main(["report"]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -127,7 +127,7 @@ def closing(mine: Line, walker: Line, experiment: Experiment, minutes: float) ->
     names = experiment.discovers
     what = " and ".join(names) if len(names) < 3 else "the objects"
     return (
-        f"In {minutes:.2g} min it {'learned' if has_learned else 'did not yet learn'} to find {what}: "
+        f"In {float(f'{minutes:.2g}'):g} min it {'learned' if has_learned else 'did not yet learn'} to find {what}: "
         f"{seen_in_words(mine, names)} (random walker: {_walked(walker, names)}).\n"
         f"It knows the place to {mean(mine, 'discovery_loss'):.2f} nats, where {level}0 the cell. "
         "A located object pays nothing, so its visits say little."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,11 +103,17 @@ def run(args: Arguments) -> None:
 
 def _report_runs(args: Arguments) -> None:
     by_world: dict[str, list[RunFolder]] = {}
+    left_out = []  # such as a sweep's row that diverged in its first chunk
     paths = dict.fromkeys(path for named in args.runs for path in runs_in(named))
     for folder in map(RunFolder.open, paths):
-        if not folder.evaluations():
-            raise NdigoError(f"run {folder.path} has no evaluation yet: train it further")
-        by_world.setdefault(folder.settings()["config"]["world"], []).append(folder)
+        if folder.evaluations():
+            by_world.setdefault(folder.settings()["config"]["world"], []).append(folder)
+        else:
+            left_out.append(f"run {folder.path} has no evaluation yet")
+    if not by_world:
+        raise NdigoError(f"{left_out[0]}: train it further")
+    for run in left_out:
+        print(f"ndigo: {run}, and is left out", file=sys.stderr)
     if args.json:
         numbers = {world: [line.as_dict() for line in _lines(folders)] for world, folders in by_world.items()}
         print(json.dumps(numbers, indent=1))

@@ -67,7 +67,7 @@ def run(args: Arguments) -> int:
             raise NdigoError(f"--{option} belongs to --on {engine}, not to --on {args.on}")
     if args.jobs is not None:
         within("--jobs", args.jobs, 1, 1000)
-    for engine in ENGINE_TABLES if args.dry_run else (args.on,):
+    for engine in ENGINE_TABLES if args.dry_run and args.on == "local" else (args.on,):
         check_takes(sweep, engine, args.trust)
     with working("trying the worlds and the rewards"):
         rows, told = _fitted(sweep.rows, args.trust)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import signal
 import sys
 import time
@@ -26,6 +27,7 @@ from ndigo.frames import Frame
 from ndigo.gate import check_records, refuse_weights
 from ndigo.interop.finding import find_world
 from ndigo.naming import as_reward, as_world, default_path, default_preset, settled
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.report.numbers import how_many
 from ndigo.rewards import make_reward
 from ndigo.scale.settings_file import is_run, read_settings
@@ -38,7 +40,7 @@ from ndigo.terminal.working import working
 from ndigo.training.cost import sizes_of
 from ndigo.training.divergence import DivergedError
 from ndigo.training.run import go_on_with
-from ndigo.worlds import World
+from ndigo.worlds import WORLDS, World
 
 
 @dataclass(frozen=True)
@@ -192,7 +194,7 @@ def run(args: Arguments) -> int:
     else:
         if args.world is None:
             raise NdigoError("name a world to train in (ndigo train exp1), or a run to continue (--resume RUN)")
-        if (Path(args.world) / "config.json").exists():
+        if args.world not in {*EXPERIMENTS, *WORLDS} and os.path.exists(Path(args.world) / "config.json"):
             raise NdigoError(f"{args.world} is a run, not a world; continue it with --resume {args.world}")
         _load_what_the_file_names(args)
         settings: dict[str, Any] = dataclasses.asdict(args.settings) | {"world": args.world}
@@ -314,7 +316,8 @@ def _closing(runs: Sequence[Run], minutes: float | None, taken: float) -> int:
 
 def minutes_in_words(minutes: float) -> str:
     """`1 minute`, `2.5 minutes`."""
-    return f"{minutes:.3g} minute{'' if f'{minutes:.3g}' == '1' else 's'}"
+    number = f"{float(f'{minutes:.3g}'):g}"  # 1440, where .3g alone writes 1.44e+03
+    return f"{number} minute{'' if number == '1' else 's'}"
 
 
 def _refuse_changes(args: Arguments) -> None:
@@ -331,8 +334,8 @@ def _table(beside: Sequence[Config], frame: Frame, sizes: dict[str, int]) -> Tab
     """Every setting, with each value that is varied, then what they come to for each run."""
     table = Table("setting", "value", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in dataclasses.asdict(beside[0]):
-        values = dict.fromkeys(_in_words(getattr(config, name)) for config in beside)
-        table.add_row(name, ", ".join(values))
+        values = list(dict.fromkeys(getattr(config, name) for config in beside))
+        table.add_row(name, ", ".join(map(str if len(values) > 1 else _in_words, values)))
     table.add_section()
     table.add_row("frame", _frame_in_words(frame))
     for name, size in sizes.items():

@@ -329,7 +329,7 @@ def _rollouts(pending: list[Steps], L: int) -> list[Steps]:
     """All steps as rollouts that a ring of L frames takes one after the other, the last of which is learned from.
 
     Steps with and without last frames are no one rollout, and a last frame has a slot of its own. Whenever one learns,
-    few lengths occur, so that little is compiled: the last is a power of two, those before it are powers of eight.
+    few lengths occur, so that little is compiled: of each such group the last is a power of two, the others of eight.
     """
     cut: list[Steps] = []
     for has_last, group in groupby(_alike(pending), key=lambda steps: steps[3] is not None):

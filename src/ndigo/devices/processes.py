@@ -35,7 +35,7 @@ def join(coordinator: str | None, processes: int | None, process: int | None) ->
         raise NdigoError(f"--processes {processes}: must be from 1 to {MOST_PROCESSES:,}")
     if processes is not None and process is not None and not 0 <= process < processes:
         raise NdigoError(f"--process {process}: must be from 0 to {processes - 1}, below --processes {processes}")
-    host, _, port = (coordinator or "10.0.0.1:1234").rpartition(":")
+    host, _, port = ("10.0.0.1:1234" if coordinator is None else coordinator).rpartition(":")
     if not (host and port.isdecimal() and 0 < int(port) < 2**16):
         raise NdigoError(f"--coordinator {coordinator}: write HOST:PORT, as 10.0.0.1:1234, with a port below 65,536")
     try:

@@ -34,8 +34,10 @@ def keep_compiled_programs(*, is_command: bool = False) -> None:
     try:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ndigo" / "jax"
     except RuntimeError:  # a container's user, of whom the system knows nothing
-        print(f"{NOT_KEPT}: this user has no home; name a folder in HOME or XDG_CACHE_HOME", file=sys.stderr)
-        return
+        if VARIABLE not in os.environ:
+            print(f"{NOT_KEPT}: this user has no home; name a folder in HOME or XDG_CACHE_HOME", file=sys.stderr)
+            return
+        folder = Path(os.environ[VARIABLE])
     if "jax" not in sys.modules:
         # JAX reads both when it is imported; importing it here would cost a plain `--help` seconds.
         if VARIABLE not in os.environ and is_private(folder):

@@ -31,9 +31,10 @@ BLOCK = re.compile(r"(<!-- ndigo report --paper: ([\w ]+) -->\n)(.*?)(<!-- end -
 NOT_YET = "Not made by this recipe yet."
 RULES = (
     "A comparison is supported where its whole 95% interval over seeds lies on the claimed side, and contradicted "
-    "where it lies on the other. One of no difference is supported where the difference's interval holds zero. A claim "
-    "holds where every comparison is supported. Nothing is corrected for the number of comparisons. Open a claim for "
-    "its figures."
+    "where it lies on the other. A comparison of no difference is supported where the difference's interval holds "
+    "zero. A claim holds where every comparison is supported; a claim of “most”, where more than half are. It does not "
+    "hold where a comparison that it cannot do without is contradicted, or where none is supported and one is "
+    "contradicted. Nothing is corrected for the number of comparisons. Open a claim for its figures."
 )
 
 

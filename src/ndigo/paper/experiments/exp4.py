@@ -62,7 +62,7 @@ CLAIMS = (
             ordered(NAME, "visits", "fixed", ["pe", "pg", "icm", *SHORT], ["ndigo-4"]),
         ),
         note="A perfect NDIGO-4 is paid by Brownian motion too: 0.086 nats per step to one that watches "
-        "(docs/oracle.md).",
+        "(docs/notation.md).",
     ),
     Claim(
         "exp4 loss",
