@@ -93,7 +93,7 @@ def test_rows_outlive_command_worker_and_node_and_end_with_the_numbers_of_unbrok
     second = start(*words)
     assert second.stdout is not None
     seen = ""
-    while "watching on the Ray cluster, where an earlier command has put them\n" not in seen:  # Ray may speak between
+    while "watching on the Ray cluster, where an earlier command has put them; " not in seen:  # Ray may speak between
         line = second.stdout.readline()
         assert line, (seen, second.communicate())
         seen += line
