@@ -99,10 +99,11 @@ class Run:
         # Here: to load matplotlib takes as long as a small command, and most draw nothing.
         from ndigo.notebook.plot import Plot
         from ndigo.report.curves import curves_figure
+        from ndigo.report.pool import Pool
 
         if not self.metrics():
             raise NdigoError(f"{self.path} has no metrics to plot yet")
-        return Plot(curves_figure([self._folder], self.world.grid))
+        return Plot(curves_figure([Pool((self._folder,))], self.world.grid))
 
     def __repr__(self) -> str:
         return run_line(self.path, self.config, self._step)

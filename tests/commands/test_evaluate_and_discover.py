@@ -33,7 +33,9 @@ def exp1_run(tmp_path_factory) -> ndigo.Run:
 def test_a_run_of_two_seeds_has_intervals_over_seeds(finished, capsys):
     assert main(["evaluate", str(finished.path), "--episodes", "6", "--trust", "custom_world"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith(f"{finished.path}: custom_world:world, mean and 95% bootstrap interval over 2 seeds of 6")
+    assert out.startswith(
+        f"{finished.path}: custom_world:world, mean and the lowest to the highest (too few for 95%) over 2 seeds of 6"
+    )
     expected = np.asarray(finished.evaluate(6).visits).mean()
     (row,) = re.findall(r"^  ndigo-1 +(\S+)", out, re.MULTILINE)
     assert float(row) == pytest.approx(expected, abs=0.05)

@@ -11,12 +11,14 @@ from ndigo.storage.run_folder import RunFolder
 OBJECTS = {"exp1": ["fixed", "noise"], "my:world": ["lamp"]}
 
 
-def write_run(path: Path, *, world: str, reward: str, seeds: int, has_truth: bool = True, num_lines: int = 4) -> Path:
-    """A run whose seed s has, at line i and object n, visits 100 i + 10 n + s, and a loss of i + n/10 + s/100."""
+def write_run(
+    path: Path, *, world: str, reward: str, seeds: int, seed: int = 0, has_truth: bool = True, num_lines: int = 4
+) -> Path:
+    """A run whose seed s, from `seed` on, has at line i and object n visits 100 i + 10 n + s, loss i + n/10 + s/100."""
     names = OBJECTS[world]
-    n, s = np.arange(len(names)), np.arange(seeds)[:, None]
+    n, s = np.arange(len(names)), seed + np.arange(seeds)[:, None]
     settings = {
-        "config": {"world": world, "reward": reward, "seeds": seeds},
+        "config": {"world": world, "reward": reward, "seeds": seeds, "seed": seed},
         "reward": reward,
         "world": {"channels": ["walls", *names], "in_view": names, "objects": names if has_truth else []},
     }

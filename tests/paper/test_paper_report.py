@@ -23,6 +23,7 @@ from ndigo.paper.rows import RowFolder, save_row
 from ndigo.paper.state import BLOCK, blocks, claims_in_full, write_docs
 from ndigo.paper.tables import paper_sheets
 from ndigo.report.curves import curves_figure
+from ndigo.report.pool import Pool
 from ndigo.storage.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
@@ -138,7 +139,9 @@ def test_a_later_run_with_more_visits_is_drawn_in_full(tmp_path):
         folders[-1].append(
             {"step": 1, "learning": learning, "evaluation": {"visits": [[visits]], "discovery_loss": [[]]}}
         )
-    (axis,) = {axis for axis in curves_figure(folders).axes if "visits" in axis.get_title()}
+    (axis,) = {
+        axis for axis in curves_figure([Pool((folder,)) for folder in folders]).axes if "visits" in axis.get_title()
+    }
     assert axis.get_ylim()[0] == 0
     assert axis.get_ylim()[1] > 300
 

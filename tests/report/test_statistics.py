@@ -12,6 +12,7 @@ from ndigo.report.statistics import (
     bootstrap_of,
     estimates,
     interval,
+    interval_in_words,
     least,
     mean_of,
     most,
@@ -58,7 +59,7 @@ def test_an_interval_is_that_of_every_ordered_draw(values):
 
 
 def test_a_difference_of_two_samples_is_that_of_every_pair_of_draws():
-    a, b = np.array([1.0, 2.0, 4.0, 9.0]), np.array([0.0, 1.0, 12.0])  # the second as skewed as the first
+    a, b = np.array([1.0, 2.0, 4.0, 9.0, 3.0]), np.array([0.0, 1.0, 12.0, 2.0, 0.5])  # as skewed
     found = interval(mean_of(a, "a") - mean_of(b, "b"))
     pairs = np.subtract.outer(draws(a), draws(b)).ravel()
     expected = by_hand(a.mean() - b.mean(), pairs, [a - a.mean(), b.mean() - b])
@@ -66,14 +67,14 @@ def test_a_difference_of_two_samples_is_that_of_every_pair_of_draws():
 
 
 def test_least_most_and_ratio_are_those_of_every_pair_of_draws():
-    a, b = np.array([2.0, 3.0, 5.0, 9.0]), np.array([3.0, 3.5, 6.0])
+    a, b = np.array([2.0, 3.0, 5.0, 9.0, 4.0]), np.array([3.0, 3.5, 6.0, 3.2, 4.1])
     x, y = (x.ravel() for x in np.meshgrid(draws(a), draws(b)))
     ours, theirs = mean_of(a, "a"), mean_of(b, "b")
     mean_a, mean_b = a.mean(), b.mean()
-    alone = [b - mean_b, np.zeros(4)]
+    alone = [b - mean_b, np.zeros(5)]
     np.testing.assert_allclose(interval(least(ours, theirs)), by_hand(mean_b, np.minimum(x, y), alone), atol=2e-4)
     np.testing.assert_allclose(
-        interval(most(ours, theirs)), by_hand(mean_a, np.maximum(x, y), [a - mean_a, np.zeros(3)]), atol=2e-4
+        interval(most(ours, theirs)), by_hand(mean_a, np.maximum(x, y), [a - mean_a, np.zeros(5)]), atol=2e-4
     )
     pulls = [(a - mean_a) / mean_b, -(b - mean_b) * mean_a / mean_b**2]
     expected = by_hand(mean_a / mean_b, x / y, pulls)
@@ -123,6 +124,19 @@ def test_intervals_of_ten_seeds_hold_the_truth_as_often_as_the_docs_say(draw, me
         outside.append((theirs.mean(axis=0) < low) | (theirs.mean(axis=0) > high))
     assert np.mean(holds) >= covers
     assert np.mean(outside) == pytest.approx(misses, abs=0.03)
+
+
+def test_of_fewer_than_five_the_interval_is_the_lowest_to_the_highest():
+    rng = np.random.default_rng(4)
+    for n in (2, 3, 4):
+        values = rng.normal(size=(n, 50))
+        np.testing.assert_array_equal(bootstrap(values)[1:], [values.min(axis=0), values.max(axis=0)])
+        assert "too few" in interval_in_words(n)
+    values = rng.normal(size=(5, 50))
+    _, low, high = bootstrap(values)
+    assert (low > values.min(axis=0)).any()
+    assert (high < values.max(axis=0)).any()
+    assert interval_in_words(5) == "95% bootstrap interval"
 
 
 def test_equal_values_have_an_interval_of_no_width_and_one_value_has_none():

@@ -20,6 +20,7 @@ from ndigo.palette import ORANGE, SKY, WALLS
 from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.references import reference_lines
 from ndigo.report.curves import channel_styles, curves_figure
+from ndigo.report.pool import pooled
 from ndigo.report.tables import HEADINGS
 from ndigo.rewards import make_reward
 from ndigo.storage.run_folder import RunFolder
@@ -227,6 +228,7 @@ def test_no_curve_is_cut_at_the_upper_edge_and_no_word_lies_over_one():
     ]
     world = {"channels": ["walls", "fixed", "noise"], "in_view": ["fixed", "noise"], "objects": ["fixed", "noise"]}
     run: Any = SimpleNamespace(
+        more="",
         path=Path("flat"),
         settings=lambda: {"world": world, "config": {"seeds": 1}, "reward": "pe"},
         evaluations=lambda: [{**line, "evaluation": {**line["evaluation"], "visits": [[1, 1]]}} for line in lines],
@@ -245,7 +247,7 @@ def test_no_curve_is_cut_at_the_upper_edge_and_no_word_lies_over_one():
     ("rewards", "unit"), [(["ndigo-4"], " (nats)"), (["icm"], ""), (["pe", "icm"], "")], ids=["ndigo", "icm", "both"]
 )
 def test_only_rewards_that_are_split_by_channel_are_in_nats(tmp_path, rewards, unit):
-    runs = [RunFolder.open(write_run(tmp_path / name, world="exp1", reward=name, seeds=1)) for name in rewards]
+    runs = pooled(RunFolder(write_run(tmp_path / name, world="exp1", reward=name, seeds=1)) for name in rewards)
     assert f"reward in training{unit}" in [axes.get_title() for axes in curves_figure(runs).axes]
 
 
@@ -258,6 +260,7 @@ def test_a_task_that_only_costs_is_drawn_the_right_way_up():
         for i, r in enumerate(returns)
     ]
     run: Any = SimpleNamespace(
+        more="",
         path=Path("costly"),
         settings=lambda: {"world": world, "config": {"seeds": 1}, "reward": "pe"},
         evaluations=lambda: lines,

@@ -26,6 +26,7 @@ from ndigo.commands.evaluate import basis
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.paper.experiments import EXPERIMENTS, find_experiment
 from ndigo.report.figures import check_figure
+from ndigo.report.statistics import interval_in_words
 from ndigo.report.tables import stacked
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage.run_folder import check_output, make_folder
@@ -153,9 +154,9 @@ def policy_of(name: str, world: World, trained: Trained | None) -> Callable[[Par
 
 def whose(policy: str, trained: Trained | None, episodes: int) -> str:
     if trained is None:
-        return f"{episodes} episodes of a random walker, with 95% bootstrap interval over them"
+        return f"{episodes} episodes of a random walker, with {interval_in_words(episodes)} over them"
     walker = "a random walker's episodes; " if policy == "random" or trained.reward.acts_at_random else ""
-    return walker + basis(trained, episodes)
+    return walker + basis(trained.num_seeds, episodes)
 
 
 def figure_path(args: Arguments) -> Path:

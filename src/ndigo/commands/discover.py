@@ -25,6 +25,7 @@ from ndigo.paper.conclusion import conclusion, mean_over, seen_in_words
 from ndigo.paper.experiments import Experiment, find_experiment
 from ndigo.paper.tables import compared_with_paper
 from ndigo.report.curves import draw_curves
+from ndigo.report.pool import Pool
 from ndigo.report.tables import Line, line_of
 from ndigo.storage.run_folder import RunFolder
 from ndigo.terminal.console import fitted, plain_console
@@ -74,7 +75,8 @@ def run(args: Arguments) -> None:
         trained = load_trained(shipped)
         lines = [walker, measure(trained, "shipped", args.episodes, args.seed)]
         numbers["shipped"] = lines[1].as_dict()
-        say(f"{shipped}, {basis(trained, args.episodes)}\n\n{conclusion(lines[1], experiment, 'The shipped agent')}\n")
+        say(f"{shipped}, {basis(trained.num_seeds, args.episodes)}\n")
+        say(f"{conclusion(lines[1], experiment, 'The shipped agent')}\n")
         console.print(compared_with_paper(lines, experiment, references=False))
         say(f"That took {time.monotonic() - began:.0f} s. Now one is trained here, from scratch.")
     with working("preparing a run"):
@@ -88,9 +90,10 @@ def run(args: Arguments) -> None:
     lines = [walker, measure(trained, "yours", args.episodes, args.seed)]
     numbers |= {"yours": lines[1].as_dict(), "run": str(run.path), "step": run.outcome.step, "ended": run.outcome.why}
     numbers["conclusion"] = closing(lines[1], walker, experiment, minutes)
-    say(f"{run.path} at step {run.outcome.step:,}, {basis(trained, args.episodes)}\n\n{numbers['conclusion']}\n")
+    say(f"{run.path} at step {run.outcome.step:,}, {basis(trained.num_seeds, args.episodes)}\n")
+    say(f"{numbers['conclusion']}\n")
     console.print(compared_with_paper(lines, experiment, references=False))
-    (curves,) = draw_curves([folder], run.path / "curves", experiment.world.grid)
+    (curves,) = draw_curves([Pool((folder,))], run.path / "curves", experiment.world.grid)
     say(f"curves: {curves}")
     if run.outcome.why != "finished":
         made = f"{run.outcome.step:,} of the preset's {run.config.learner_steps:,} steps"

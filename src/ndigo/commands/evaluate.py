@@ -22,6 +22,7 @@ from ndigo.report.episodes import (
     episodes_table,
     with_episode_numbers,
 )
+from ndigo.report.statistics import interval_in_words
 from ndigo.report.tables import HEADINGS, NAMES_IN_JSON, Line, line_of
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Switch, Trust, check_seed, within
@@ -57,7 +58,7 @@ def run(args: Arguments) -> None:
     line = measure(trained, trained.settings["reward"], args.episodes, args.seed)
     experiment = experiment_of(trained.settings["config"]["world"])
     console = plain_console()
-    print(fitted(f"{args.path}: {trained.settings['config']['world']}, {basis(trained, args.episodes)}\n"))
+    print(fitted(f"{args.path}: {trained.settings['config']['world']}, {basis(trained.num_seeds, args.episodes)}\n"))
     text = episodes_conclusion(line) if line.of_episodes else conclusion(line, experiment)
     console.print(text, "", sep="\n", highlight=False)
     for table in (episodes_table([line]), channel_table([line])):
@@ -98,8 +99,8 @@ def played(trained: Trained, episodes: int, seed: int) -> Evaluation:
         return trained.evaluate(episodes, seed, advance)
 
 
-def basis(trained: Trained, episodes: int) -> str:
+def basis(num_seeds: int, episodes: int) -> str:
     """What the intervals rest on, in words."""
-    if trained.num_seeds == 1:
-        return f"one seed: mean and 95% bootstrap interval over its {episodes} episodes, not over seeds"
-    return f"mean and 95% bootstrap interval over {trained.num_seeds} seeds of {episodes} episodes"
+    if num_seeds == 1:
+        return f"one seed: mean and {interval_in_words(episodes)} over its {episodes} episodes, not over seeds"
+    return f"mean and {interval_in_words(num_seeds)} over {num_seeds} seeds of {episodes} episodes"

@@ -45,7 +45,9 @@ from ndigo.report.episodes import (
 from ndigo.report.figures import FORMATS, as_svg, save_figure
 from ndigo.report.numbers import how_many
 from ndigo.report.page import Section, figures_section, page, players_section, tables_section
+from ndigo.report.pool import Pool, pooled
 from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
+from ndigo.report.statistics import interval_in_words
 from ndigo.report.tables import Line, line_of
 from ndigo.storage.episodes import Recording
 from ndigo.storage.run_folder import RunFolder, check_output, make_folder, runs_in, write_whole
@@ -102,20 +104,23 @@ def run(args: Arguments) -> None:
 
 
 def _report_runs(args: Arguments) -> None:
-    by_world: dict[str, list[RunFolder]] = {}
+    evaluated: list[RunFolder] = []
     left_out = []  # such as a sweep's row that diverged in its first chunk
     paths = dict.fromkeys(path for named in args.runs for path in runs_in(named))
     for folder in map(RunFolder.open, paths):
         if folder.evaluations():
-            by_world.setdefault(folder.settings()["config"]["world"], []).append(folder)
+            evaluated.append(folder)
         else:
             left_out.append(f"run {folder.path} has no evaluation yet")
-    if not by_world:
+    if not evaluated:
         raise NdigoError(f"{left_out[0]}: train it further")
     for run in left_out:
         print(f"ndigo: {run}, and is left out", file=sys.stderr)
+    by_world: dict[str, list[Pool]] = {}
+    for pool in pooled(evaluated):
+        by_world.setdefault(pool.settings()["config"]["world"], []).append(pool)
     if args.json:
-        numbers = {world: [line.as_dict() for line in _lines(folders)] for world, folders in by_world.items()}
+        numbers = {world: [line.as_dict() for line in _lines(pools)] for world, pools in by_world.items()}
         print(json.dumps(numbers, indent=1))
         return
     out = args.out or args.runs[0]
@@ -124,9 +129,9 @@ def _report_runs(args: Arguments) -> None:
     sheets: list[Sheet] = []
     concluded: list[str] = []
     grids = {}
-    for world, folders in by_world.items():
-        print(fitted(f"{world}: last evaluation, mean over seeds with 95% bootstrap interval (one seed has none)"))
-        lines = _lines(folders, print)
+    for world, pools in by_world.items():
+        print(fitted(f"{world}: last evaluation, {_basis(pools)}"))
+        lines = _lines(pools, print)
         experiment = experiment_of(world)
         sentences = [episodes_conclusion(line) if line.of_episodes else conclusion(line, experiment) for line in lines]
         concluded += sentences
@@ -139,31 +144,41 @@ def _report_runs(args: Arguments) -> None:
             console.print(compared_with_paper(lines, experiment))
         name = "curves" if len(by_world) == 1 else f"curves-{file_name(world)}"
         with working("drawing curves"):
-            drawn = draw_curves(folders, out / name, grids[world], args.formats)
+            drawn = draw_curves(pools, out / name, grids[world], args.formats)
         print(f"curves: {_listed(drawn)}")
         printed = (lambda *_: "") if experiment is None else experiment.printed.text
         sheets += [sheet_of(_title(world), lines, printed), *episodes_sheet(_title(world), lines)]
     if args.html is not None:
-        figures = [(_title(world), as_svg(curves_figure(folders, grids[world]))) for world, folders in by_world.items()]
+        figures = [(_title(world), as_svg(curves_figure(pools, grids[world]))) for world, pools in by_world.items()]
         sources: dict[str, list[tuple[Path, str]]] = {}
-        for world, folders in by_world.items():  # of which two may have one title: exp1 is fixed_and_noise
-            sources.setdefault(_title(world), []).extend((folder.path, folder.path.name) for folder in folders)
-        names = ", ".join(str(folder.path) for folders in by_world.values() for folder in folders)
+        for world, pools in by_world.items():  # of which two may have one title: exp1 is fixed_and_noise
+            sources.setdefault(_title(world), []).extend((pool.path, pool.path.name) for pool in pools)
+        names = ", ".join(str(folder.path) for folder in evaluated)
         lead = f"{' '.join(concluded)} By the last evaluation of {names}."
-        sections = [tables_section(sheets), figures_section(figures, is_broad=True)]
+        basis = _basis([pool for pools in by_world.values() for pool in pools]).capitalize()
+        sections = [tables_section(sheets, basis), figures_section(figures, is_broad=True)]
         _write_page(args.html, "Runs", lead, sections, sources, args.trust)
 
 
-def _lines(folders: Sequence[RunFolder], say: Callable[[str], None] = lambda text: None) -> list[Line]:
-    """One per run, shown as they are made."""
-    rewards = [folder.settings()["reward"] for folder in folders]
+def _basis(pools: Sequence[Pool]) -> str:
+    """What the intervals are, of runs of one world that may have unequally many seeds."""
+    num_seeds = {pool.settings()["config"]["seeds"] for pool in pools}
+    kinds = list(dict.fromkeys(interval_in_words(num) for num in sorted(num_seeds, reverse=True) if num > 1))
+    among = f"mean over seeds with {', else '.join(kinds)}" if kinds else "means over episodes"
+    return f"{among} (one seed has no interval)" if 1 in num_seeds else among
+
+
+def _lines(pools: Sequence[Pool], say: Callable[[str], None] = lambda text: None) -> list[Line]:
+    """One per run, or per runs that differ in their seed alone, shown as they are made."""
+    rewards = [pool.settings()["reward"] for pool in pools]
     lines = []
-    for folder, reward in zip(folders, rewards, strict=True):
-        last, num_seeds = folder.evaluations()[-1], folder.settings()["config"]["seeds"]
-        label = reward if rewards.count(reward) == 1 else folder.path.name
-        say(f"  {folder.path}: {reward}, {how_many(num_seeds, 'seed')}, step {last['step']:,}")
-        line = line_of(label, folder.settings(), last["evaluation"])
-        lines.append(with_episode_numbers(line, folder.settings(), last["evaluation"]))
+    for pool, reward in zip(pools, rewards, strict=True):
+        last, settings = pool.evaluations()[-1], pool.settings()
+        label = reward if rewards.count(reward) == 1 else pool.path.name + pool.more
+        seeds = how_many(settings["config"]["seeds"], "seed")
+        say(f"  {pool.path}{pool.more}: {reward}, {seeds}, step {last['step']:,}")
+        line = line_of(label, settings, last["evaluation"])
+        lines.append(with_episode_numbers(line, settings, last["evaluation"]))
     return lines
 
 
@@ -192,7 +207,11 @@ def _report_paper(args: Arguments) -> None:
     for path in args.docs:
         print(f"{path}: {', '.join(write_docs(path, known))}")
     if args.html is not None:
-        sections = [figures_section(figures), tables_section(sheets), claims_section(judged)]
+        sections = [
+            figures_section(figures),
+            tables_section(sheets, "Mean over seeds, and its 95% bootstrap interval"),
+            claims_section(judged),
+        ]
         sources: dict[str, list[tuple[Path, str]]] = {}
         for experiment in EXPERIMENTS.values():
             for row, numbers in rows.items():

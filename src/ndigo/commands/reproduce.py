@@ -16,6 +16,7 @@ from rich import box
 from rich.table import Table
 
 from ndigo.api import Run, create_run, resume
+from ndigo.commands.evaluate import basis
 from ndigo.config import check_minutes
 from ndigo.errors import NdigoError
 from ndigo.naming import as_reward
@@ -168,8 +169,7 @@ def _close(job: Job, made: Run, rows: Path, shipped: dict[Row, RowFolder]) -> No
                 keeps_agent=ships_agent(job.row),
             )
     folder = load_row(made.path / "row")
-    basis = f"mean and 95% bootstrap interval over {made.config.seeds} seeds of {plan.EPISODES} episodes"
-    print(f"{job.row.name}, {basis}\n")
+    print(f"{job.row.name}, {basis(made.config.seeds, plan.EPISODES)}\n")
     line = line_of(job.row.reward, folder.settings, folder.result["evaluation"])
     plain_console().print(compared_with_paper([line], experiment, references=False))
     if job.is_trial:

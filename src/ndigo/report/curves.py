@@ -18,9 +18,10 @@ from matplotlib.figure import Figure
 
 from ndigo.palette import WALLS, Dash, dash_of, hexadecimal, object_colours
 from ndigo.report.figures import INK, PAGE, STYLE, label_ends, plain, save_figure
-from ndigo.report.statistics import bootstrap
+from ndigo.report.numbers import how_many
+from ndigo.report.pool import Pool
+from ndigo.report.statistics import FEWEST, bootstrap
 from ndigo.report.tables import MANY
-from ndigo.storage.run_folder import RunFolder
 from ndigo.worlds.grid_world import Grid, start_cells
 
 HEADROOM = 1.1  # above the highest curve, for a line's breadth and the word over a level
@@ -30,15 +31,15 @@ Curve = tuple[str, list[int], np.ndarray]  # name, steps, values [S, points]
 
 
 def draw_curves(
-    runs: Sequence[RunFolder], path: Path, grid: Grid | None = None, formats: Sequence[str] = ("png",)
+    runs: Sequence[Pool], path: Path, grid: Grid | None = None, formats: Sequence[str] = ("png",)
 ) -> list[Path]:
     """Writes the picture of the runs, which are all of one world, in each format; `path` is without an ending."""
     return save_figure(curves_figure(runs, grid), path, formats)
 
 
-def curves_figure(runs: Sequence[RunFolder], grid: Grid | None = None) -> Figure:
+def curves_figure(runs: Sequence[Pool], grid: Grid | None = None) -> Figure:
     """The picture itself; of a world with a map, with the loss of one who knows an object's rooms and no more."""
-    panels: list[tuple[str, Callable[[RunFolder], list[Curve]]]] = [
+    panels: list[tuple[str, Callable[[Pool], list[Curve]]]] = [
         ("discovery loss (nats)", lambda run: _evaluated(run, "discovery_loss")),
         ("visits (steps in view)", lambda run: _evaluated(run, "visits")),
         ("events per episode", _events),
@@ -52,7 +53,7 @@ def curves_figure(runs: Sequence[RunFolder], grid: Grid | None = None) -> Figure
         return _panels(runs, {title: of_runs for title, of_runs in curves.items() if any(of_runs)}, grid)
 
 
-def _panels(runs: Sequence[RunFolder], panels: dict[str, list[list[Curve]]], grid: Grid | None) -> Figure:
+def _panels(runs: Sequence[Pool], panels: dict[str, list[list[Curve]]], grid: Grid | None) -> Figure:
     """A column for each panel, a row for each run."""
     # A figure of its own, not pyplot's: no window system, no state left behind.
     figure = Figure(figsize=(PAGE * len(panels) / 3, 0.4 + 1.7 * len(runs)), layout="constrained")
@@ -69,8 +70,9 @@ def _panels(runs: Sequence[RunFolder], panels: dict[str, list[list[Curve]]], gri
                 axes[i, j].set_xlabel("learner steps")
         settings = run.settings()
         num_seeds = settings["config"]["seeds"]
-        seeds = "1 seed" if num_seeds == 1 else f"{num_seeds} seeds, 95% interval"
-        axes[i, 0].set_ylabel(f"{run.path.name}\n{settings['reward']}, {seeds}", fontsize=6.5)
+        band = "" if num_seeds == 1 else ", 95% interval" if num_seeds >= FEWEST else ", lowest to highest"
+        seeds = how_many(num_seeds, "seed")
+        axes[i, 0].set_ylabel(f"{run.path.name}{run.more}\n{settings['reward']}, {seeds}{band}", fontsize=6.5)
     for j, curves in enumerate(panels.values()):
         # Last of all: it ends the scaling to what is drawn.
         if all((values >= 0).all() for of_run in curves for _, _, values in of_run):
@@ -81,7 +83,7 @@ def _panels(runs: Sequence[RunFolder], panels: dict[str, list[list[Curve]]], gri
     return figure
 
 
-def _evaluated(run: RunFolder, metric: str) -> list[Curve]:
+def _evaluated(run: Pool, metric: str) -> list[Curve]:
     world, lines = run.settings()["world"], run.evaluations()
     names = world["objects"] if metric == "discovery_loss" else world["in_view"]
     if len(names) > MANY:
@@ -89,7 +91,7 @@ def _evaluated(run: RunFolder, metric: str) -> list[Curve]:
     return _curves(names, lines, [line["evaluation"][metric] for line in lines])
 
 
-def _events(run: RunFolder) -> list[Curve]:
+def _events(run: Pool) -> list[Curve]:
     """How many of the events that are too many to draw apart."""
     world, lines = run.settings()["world"], run.evaluations()
     if len(world["in_view"]) <= MANY:
@@ -97,26 +99,26 @@ def _events(run: RunFolder) -> list[Curve]:
     return _curves(["events"], lines, [[[sum(seen)] for seen in line["evaluation"]["frequency"]] for line in lines])
 
 
-def _of_episodes(run: RunFolder, metric: str) -> list[Curve]:
+def _of_episodes(run: Pool, metric: str) -> list[Curve]:
     """Of episodes that end by themselves."""
     lines = [line for line in run.evaluations() if metric in line["evaluation"]]
     return _curves([""], lines, [[[x] for x in line["evaluation"][metric]] for line in lines])
 
 
-def _model_loss(run: RunFolder) -> list[Curve]:
+def _model_loss(run: Pool) -> list[Curve]:
     """One step ahead, by channel, where nothing is known of a truth."""
     lines = [line for line in run.evaluations() if "model_loss_c" in line["evaluation"]]
     return _curves(run.settings()["world"]["channels"], lines, [line["evaluation"]["model_loss_c"] for line in lines])
 
 
-def _split(run: RunFolder) -> list[Curve]:
+def _split(run: Pool) -> list[Curve]:
     """The reward by channel, in nats; nothing of one that is no sum over channels, such as ICM's or a task's."""
     lines = run.metrics()
     split = _curves(run.settings()["world"]["channels"], lines, [line["learning"]["reward_c"] for line in lines])
     return split if any(values.any() for _, _, values in split) else []
 
 
-def _reward(run: RunFolder) -> list[Curve]:
+def _reward(run: Pool) -> list[Curve]:
     """Its split, else its total, in whatever it is paid in."""
     lines = run.metrics()
     return _split(run) or _curves(["reward"], lines, [[[x] for x in line["learning"]["reward"]] for line in lines])

@@ -61,13 +61,14 @@ def hash_of(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def tables_section(sheets: Sequence[Sheet]) -> Section:
-    note = (
-        '<p class="soft">Mean over seeds, and 95% bootstrap interval. Worst seed: the greatest discovery loss, and '
-        "the least share of episodes that see the objects. Beneath, in small: mean ± spread as the paper prints "
-        "them.</p>"
-    )
-    return Section("tables", "Tables", note + "".join(map(_table, sheets)))
+def tables_section(sheets: Sequence[Sheet], basis: str) -> Section:
+    """`basis`: what the numbers are means of, and what their intervals are."""
+    note = [f"{basis}."]
+    if any(column.startswith("worst seed") for sheet in sheets for column in sheet.columns):
+        note.append("Worst seed: the greatest discovery loss, and the least share of episodes that see the objects.")
+    if any(entry.paper for sheet in sheets for _, entries in sheet.rows for entry in entries):
+        note.append("Beneath, in small: mean ± spread as the paper prints them.")
+    return Section("tables", "Tables", f'<p class="soft">{" ".join(note)}</p>{"".join(map(_table, sheets))}')
 
 
 def figures_section(figures: Sequence[tuple[str, str]], is_broad: bool = False) -> Section:

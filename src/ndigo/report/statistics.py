@@ -15,6 +15,8 @@ The interval is the BCa interval (Efron 1987) at expanded levels (Hesterberg 201
 Chosen by measurement, in percent of the intervals of ten seeds that hold the true mean (normal, lognormal): percentile
 89, 82; BCa 90, 82; this one 95, 89; studentised 94, 92. The studentised interval is infinitely long where equal
 seeds make a resample without spread, as seeds that never see an object do; this one ends at the extreme seeds.
+Of fewer than five units every interval does, and of two, three and four normal seeds holds the true mean in 50, 75 and
+87%: it is not called one of 95%.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ import numpy as np
 from scipy import special
 
 LEVEL = 0.95
+FEWEST = 5  # units that have an interval of 95%
 MOST_LISTED = 10  # units; of more, random resamples stand for all
 RANDOM_RESAMPLES, RANDOM_DRAWS = 20_000, 4_000_000  # fewer resamples of very many units: they fill the memory
 GRID, NUM_BINS = 2**16, 2**12
@@ -41,6 +44,10 @@ class Estimate(NamedTuple):
     mean: float
     low: float
     high: float
+
+
+def interval_in_words(num_units: int) -> str:
+    return "95% bootstrap interval" if num_units >= FEWEST else "the lowest to the highest (too few for 95%)"
 
 
 @dataclass(frozen=True)
@@ -137,13 +144,13 @@ def interval(quantity: Resampled) -> Estimate:
     if n.min() < 2:
         return Estimate(quantity.value, np.nan, np.nan)
     first, last = float(quantity.points.min()), float(quantity.points.max())
-    if first == last or not squares.any():
+    if first == last or not squares.any() or n.min() < FEWEST:
         return Estimate(quantity.value, first, last)
     # The resamples' variance, and without its bias; degrees of freedom of several samples are pooled as Welch's.
     narrow, variances = np.sum(squares / n**2), squares / (n * (n - 1))
     freedom = variances.sum() ** 2 / np.sum(variances**2 / (n - 1))
     z = special.stdtrit(freedom, (1 + LEVEL) / 2) * np.sqrt(variances.sum() / narrow)
-    third = np.sum(cubes / (n * (n - 1) * np.maximum(n - 2, 1)))  # cumulant; that of two units is 0
+    third = np.sum(cubes / (n * (n - 1) * (n - 2)))  # cumulant
     a = third / (6 * variances.sum() ** 1.5)
     slack = max(quantity.step, 1e-9 * (last - first))  # both parts of a difference are rounded, by half a step each
     below, up_to = (quantity.chances[quantity.points < quantity.value + side].sum() for side in (-slack, slack))
