@@ -83,7 +83,7 @@ class Run:
         return self.trained().agent(seed)
 
     def evaluate(self, episodes: int = 100, seed: int = 0) -> Evaluation:
-        """Visits, first visits, frequencies and discovery loss of greedy episodes, each [S, episodes, N]."""
+        """What greedy episodes show (`Evaluation`): each field leads with [S, episodes]."""
         return self.trained().evaluate(episodes, seed)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -153,7 +153,7 @@ def train(
     say = (lambda text: None) if quiet else partial(print, flush=True)
     run = create_run(world, reward, preset=preset, out=out, logs=logs, mesh=mesh, say=say, **changes)
     length = f"{run.config.learner_steps:,} learner steps" if minutes is None else f"{minutes:g} min"
-    say(f"{run.config.reward} in {run.config.world} for {length}, in {run.path}; compiling first, up to a minute")
+    say(f"{run.config.reward} in {run.config.world} for {length}, in {run.path}")
     return resume(run.path, world=run.world, reward=run.reward, minutes=minutes, logs=logs, mesh=mesh, quiet=quiet)
 
 
@@ -171,8 +171,8 @@ def create_run(
 ) -> Run:
     """A run on disk that has not begun; what cannot be trained is an error here, and leaves no folder.
 
-    `is_beside`: it will train beside others, and the mesh is theirs together (`resume_beside`). `say` is told what is
-    not as the settings have it.
+    `is_beside`: it will train beside others, and the mesh is theirs together (`resume_beside`). `say` gets a line for
+    each setting that this world or reward changes.
     """
     refuse_missing_logs(logs)
     refuse_other_types(world, reward)
@@ -203,7 +203,7 @@ def _refuse_unknown(changes: Collection[str]) -> None:
 
 
 def mesh_of(config: Config, world: World, text: str | None, num_runs: int = 1) -> Mesh | None:
-    """What `--mesh` asks for, or all devices, for so many runs side by side; one for a world that the host steps."""
+    """The mesh that `text` (`--mesh`) asks for, for `num_runs` side by side; None is one device, as the host needs."""
     if world.host is None:
         return choose_mesh(text, config, num_runs * config.seeds)
     if text is not None:

@@ -20,7 +20,7 @@ from ndigo.errors import NdigoError, unknown_name
 PRECISIONS = ("bfloat16", "float32")
 LAST_SEED = 2**32 - 1  # JAX's keys are made of 32 bits
 LARGEST = 2**31 - 1  # of any count: the device counts in 32 bits
-LARGEST_NUMBER = 1e30  # of a whole number given for a float: files can hold some that no float can
+LARGEST_NUMBER = 1e30  # of a whole number given for a float: JSON holds some that no float can
 LONGEST_HORIZON = 1000  # K, and any reward's own horizon
 SIZES = ("belief_size", "num_filters", "num_features", "predictor_hidden", "head_hidden", "probe_hidden")
 # What is larger is a mistake. What is smaller may still not fit the machine.
@@ -118,7 +118,7 @@ class Config:
     last_epsilon: float = 0.4**8
     """The same of the last actor (R2D2)."""
     longest_stretch: int = 100
-    """Steps for which a random action is repeated, at most: n has the chance n^-2 (ours; 1 is epsilon-greedy)."""
+    """Steps for which a random action is repeated, at most: P(n) ~ n^-2 (ours; 1 is epsilon-greedy)."""
     updates_per_round: int = 16
     """Learner steps after each round of one episode per actor (ours)."""
     round_steps: int = 400
@@ -130,11 +130,11 @@ class Config:
     """Length of the run in learner steps (ours)."""
 
     rounds_per_chunk: int = 20
-    """Rounds between two visits to the host: a line of metrics and a checkpoint (ours)."""
+    """Rounds between two visits to the host: a line of metrics and, where saving is due, a checkpoint (ours)."""
     chunks_per_evaluation: int = 5
     """Chunks between two evaluations (ours)."""
     evaluation_episodes: int = 100
-    """Greedy episodes of an evaluation, for each seed (paper's are not said)."""
+    """Greedy episodes of an evaluation, for each seed (the paper does not say)."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(Config):

@@ -76,6 +76,7 @@ class MLP(eqx.Module):
 
 
 def by_gate(x: Float[Array, "... 3*D"]) -> tuple[Array, ...]:
+    """Its parts for r, u and n, [..., D] each."""
     return tuple(jnp.split(x, 3, axis=-1))
 
 
@@ -147,7 +148,7 @@ def orthogonal(x: Float[Array, "N N"]) -> Float[Array, "N N"]:
 
 
 class Core(eqx.Module):
-    """Frames and actions into a recurrent state: h_t = GRU(CNN(o_t), a_{t-1}, h_{t-1}).
+    """Frames and actions into a recurrent state: z_t = encoder(o_t), h_t = GRU(z_t, a_{t-1}, h_{t-1}).
 
     The world model and the Q-network each own one; they share no weights.
     """

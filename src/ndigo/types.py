@@ -7,7 +7,7 @@ none for a single stream, one in the learner.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -20,19 +20,19 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 class Truth(eqx.Module):
     """Where everything is. For evaluation only: no agent, model or reward may read it."""
 
-    agent: Int[Array, " 2"]  # (row, col)
-    objects: Int[Array, "N 2"]  # (row, col) of each object, in the experiment's order
+    agent: Int[Array, " 2"]  #: (row, col)
+    objects: Int[Array, "N 2"]  #: (row, col) of each object, in the experiment's order
 
 
 class Episode(eqx.Module):
     """One episode of S steps and S+1 frames, as it was played."""
 
-    o_t: UInt8[Array, "S+1 P"]  # packed into bytes by the world's frame
+    o_t: UInt8[Array, "S+1 P"]  #: packed into bytes by the world's frame
     a_tm1: Int[Array, " S+1"]
     cells: Int[Array, "S+1 N"]
     a_t: Int[Array, " S"]
     mu_t: Float[Array, " S"]
-    agent_state: Float[Array, "S//M D"]  # the Q-network's, before every M-th frame
+    agent_state: Float[Array, "S//M D"]  #: the Q-network's, before every M-th frame
 
 
 class Window(eqx.Module):
@@ -43,18 +43,18 @@ class Window(eqx.Module):
     is False): its action means nothing, it is neither predicted nor paid for, and recurrent states restart after it.
     """
 
-    o_t: Any  # [T+1, *B, ...] as the world's frame has it: bits are uint8 [V, V, C], a join is a dictionary
+    o_t: Any  #: [T+1, *B, ...] as the world's frame has it: bits are uint8 [V, V, C], a join is a dictionary
     a_tm1: Int[Array, "T+1 *B"]  # the action before each frame; 0 (stay) before an episode's first
     a_t: Int[Array, "T *B"]
-    mu_t: Float[Array, "T *B"]  # probability the actor gave to a_t
-    belief: Float[Array, "*B D"]  # the model's state before the first frame, as computed when acting
-    agent_state: Float[Array, "*B D"]  # the Q-network's state there, likewise
-    start: Int[Array, "*B"]  # how many steps of its episode come before the first frame
-    cells: Int[Array, "T+1 *B N"]  # true cell of each object, row * columns + col: for the probe alone
-    r_tc: Float[Array, "T *B C"] | None = None  # pay computed when the episode was collected; C = 1: not split
-    is_first: Bool[Array, "T+1 *B"] | None = None  # the first frame of an episode; None: one episode fills the window
-    discount_t: Float[Array, "T *B"] | None = None  # 0 where the step terminates its episode, else 1; None: all 1
-    task_t: Float[Array, "T *B"] | None = None  # the reward of the world's own task; None: it has no task
+    mu_t: Float[Array, "T *B"]  #: probability the actor gave to a_t
+    belief: Float[Array, "*B D"]  #: the model's state before the first frame, as computed when acting
+    agent_state: Float[Array, "*B D"]  #: the Q-network's state there, likewise
+    start: Int[Array, "*B"]  #: how many steps of its episode come before the first frame
+    cells: Int[Array, "T+1 *B N"]  #: true cell of each object, row * columns + col: for the probe alone
+    r_tc: Float[Array, "T *B C"] | None = None  #: pay computed when the episode was collected; C = 1: not split
+    is_first: Bool[Array, "T+1 *B"] | None = None  #: the first frame of an episode; None: one episode fills the window
+    discount_t: Float[Array, "T *B"] | None = None  #: 0 where the step terminates its episode, else 1; None: all 1
+    task_t: Float[Array, "T *B"] | None = None  #: the reward of the world's own task; None: it has no task
 
     @property
     def is_step(self) -> Bool[Array, "T *B"]:
@@ -74,6 +74,11 @@ class Window(eqx.Module):
     def o_tp1(self) -> Any:
         """The frame after each step."""
         return jax.tree.map(lambda x_t: x_t[1:], self.o_t)
+
+    def map_series(self, function: Callable[[Array], Array]) -> Window:
+        """The window with a function applied to all that has an axis of time; the recurrent states and `start` stay."""
+        states = {name: getattr(self, name) for name in ("belief", "agent_state", "start")}
+        return replace(jax.tree.map(function, replace(self, **dict.fromkeys(states))), **states)
 
     @staticmethod
     def whole(
@@ -99,17 +104,17 @@ class Seen(eqx.Module):
     window: Window
     z_t: Float[Array, "T+1 *B Z"]
     b_t: Float[Array, "T+1 *B D"]
-    loss_tk: Float[Array, "T K *B C"] | None  # L_{t+k|t} split by channel; None for a model that predicts nothing
+    loss_tk: Float[Array, "T K *B C"] | None  #: L_{t+k|t} split by channel; None for a model that predicts nothing
 
 
 class Paid(eqx.Module):
     """What a reward pays for a window."""
 
     r_t: Float[Array, "T *B"]
-    r_tc: Float[Array, "T *B C"] | None  # the same split by channel; None where the reward has no such split
-    is_known: Bool[Array, "T *B"]  # False where r_t depends on frames before the window
-    loss: Float[Array, ""]  # trains the reward's own parameters; 0 if it has none
-    notes: Any = None  # anything the reward wants to hand to its `after_update`, such as sums for running statistics
+    r_tc: Float[Array, "T *B C"] | None  #: the same split by channel; None where the reward has no such split
+    is_known: Bool[Array, "T *B"]  #: False where r_t depends on frames before the window, or no real step is
+    loss: Float[Array, ""]  #: trains the reward's own parameters; 0 if it has none
+    notes: Any = None  #: anything the reward wants to hand to its `after_update`, such as sums for running statistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +125,8 @@ class Policy:
     """
 
     name: str
-    start: Callable[[Array], Any]  # key -> state
-    act: Callable[[Any, Array, Any], tuple[Int[Array, ""], Any]]  # o_t, a_{t-1}, state -> a_t, state
+    start: Callable[[Array], Any]  #: key -> state
+    act: Callable[[Any, Array, Any], tuple[Int[Array, ""], Any]]  #: o_t, a_{t-1}, state -> a_t, state
 
 
 @dataclass(frozen=True)
@@ -131,13 +136,13 @@ class Twins:
     `training/twins.py` chooses one set of them for a run and hands it on as `by`.
     """
 
-    encode: Callable[..., Array]  # encoder, o_t -> z_t
-    unroll: Callable[..., Array]  # weight, x_t, h_0, is_first -> h_t
-    predict: Callable[..., tuple[Array, Seen]]  # model, window, pairs per k -> prediction loss, what was seen
-    joined: Callable[[Any], Any]  # Q-network -> the form of it that `play` takes
-    play: Callable[..., Episode]  # world, joined network, key, epsilon, every, longest stretch -> one episode
-    begin_where: Callable[..., Any]  # reset, is_over, key, state -> a new episode's state where it is over
-    compiled: Callable[..., Callable[..., Any]]  # function, name, what it is made from, donated argument -> `jit` of it
+    encode: Callable[..., Array]  #: encoder, o_t -> z_t
+    unroll: Callable[..., Array]  #: weight, x_t, h_0, is_first -> h_t
+    predict: Callable[..., tuple[Array, Seen]]  #: model, window, pairs per k -> prediction loss, what was seen
+    joined: Callable[[Any], Any]  #: Q-network -> the form of it that `play` takes
+    play: Callable[..., Episode]  #: world, joined network, key, epsilon, every, longest stretch -> one episode
+    begin_where: Callable[..., Any]  #: reset, is_over, key, state -> a new episode's state where it is over
+    compiled: Callable[..., Callable[..., Any]]  #: function, name, made from, donated argument -> `jit` of it
 
 
 def action_type(num_actions: int) -> str:

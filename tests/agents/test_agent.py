@@ -50,7 +50,7 @@ def agent():
         (np.zeros((1, 4), np.uint8), r"o_t has the shape \[1, 4\], expected \[1, 1, 4\]"),
         (np.zeros((2, 1, 1, 4), np.uint8), r"o_t has the shape \[2, 1, 1, 4\], expected \[1, 1, 4\]"),
         ([[0, 1, 0, 1]], r"o_t has the shape \[1, 4\], expected \[1, 1, 4\]"),
-        ({"doors": np.zeros((1, 1, 4))}, "o_t is a dict, expected an array"),
+        ({"doors": np.zeros((1, 1, 4))}, "o_t is a dictionary with doors, expected an array"),
     ],
 )
 def test_a_frame_of_another_shape_is_one_line(agent, o_t, message):

@@ -357,6 +357,15 @@ def test_an_episode_that_ended_without_its_last_frame_is_refused(rolled):
             bonus.pay(go, o[1], ended, finals)
     with pytest.raises(NdigoError, match=r"finals has the shape \[2\], expected \[3\]"):
         bonus.pay(go, o[1], ended, right[:2])
+    for wrong, told in (
+        (o[2][1][:, :-1], "has the shape .*, expected"),
+        ({"image": o[2][1]}, "is a dictionary with image, expected an array"),
+        (o[2][1] + 0.5, "are float64, expected whole numbers"),
+    ):
+        mixed = right.copy()
+        mixed[1] = wrong
+        with pytest.raises(NdigoError, match=rf"^finals\[1\] {told}"):
+            bonus.pay(go, o[1], ended, mixed)
     jax.tree.map(np.testing.assert_array_equal, before, leaves(bonus))
     bonus.pay(go, o[1], ended, right)
     begun = made()

@@ -32,7 +32,7 @@ def on_one(state: TrainState) -> tuple[Any, Any]:
     block = actors.windows_per_round
     kept_rounds = ALONE.replay_steps // ALONE.window // (block * TWO.num)
     replay = make_replay(capacity=kept_rounds * block, frame=world.frame)
-    learn = make_learn(ALONE, replay, lambda values: (learner, actors), TWO)
+    learn = make_learn(ALONE, replay, lambda values: learner, TWO)
 
     def empty(key, params):
         example, _ = jax.eval_shape(actors.explore, key, params, None)

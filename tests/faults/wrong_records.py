@@ -164,6 +164,8 @@ WORLDS: dict[str, tuple[dict[str, Any], str]] = {
         "task_reward is for worlds whose episodes end by themselves",
     ),
     "places of nothing": (_ends(place=lambda s: s.agent / 0), "place returned numbers that are not finite"),
+    "an event twice": (_ends(events=("open", "open")), "events names 'open' twice"),
+    "an object twice": ({"objects": ("lamp", "lamp")}, "objects names 'lamp' twice"),
     "events by number": (_ends(events=(5,)), "events is (5,), expected a tuple of names"),
     "asks for a number": (
         {"step": lambda k, s, a: _step(k, s, a) if a > 0 else s},

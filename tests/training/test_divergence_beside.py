@@ -62,7 +62,7 @@ def test_the_one_that_diverged_is_told_of_once_and_writes_nothing_more(one_bad):
     out, told, runs = one_bad
     ((path, error),) = told
     assert path == out / "b"
-    assert str(error).endswith("; there is no earlier checkpoint")
+    assert str(error).endswith("; there is no earlier checkpoint: mend the cause, and begin anew in another folder")
     assert "of seed 0 is not finite" in str(error)  # its own seed, not the lane of the program
     assert runs["b"].outcome == ndigo.api.Outcome(4, "diverged", str(error))
     assert numbers(out / "b") == []

@@ -11,8 +11,10 @@ import pytest
 
 from ndigo import frames
 from ndigo.frames import Channel
+from ndigo.interop.suites import minigrid_view, xminigrid
+from ndigo.interop.suites import navix as navix_suite
 from ndigo.palette import OBJECTS, ORANGE
-from ndigo.watching.frame_pictures import EMPTY, FLOOR, WALL, Painter, painter_of, tile_colour
+from ndigo.watching.frame_pictures import EMPTY, FLOOR, WALL, WITH_GROUND, Painter, painter_of, tile_colour
 
 
 def expectation(painter: Painter, chances: Any) -> np.ndarray:
@@ -72,8 +74,17 @@ def test_tiles_have_the_colour_of_their_class_and_an_expectation_is_the_mean_of_
     for n, tile in enumerate(frame.classes.tolist()):
         mean += chances[..., n, None] * np.array(tile_colour(tuple(tile)))
     np.testing.assert_allclose(expectation(painter, chances), mean, atol=1)
-    kinds = [tile_colour((kind, 0)) for kind in range(5)]
-    assert len(set(kinds)) == 5
+    assert len({tile_colour(tuple(tile)) for tile in frame.classes.tolist()}) == 15  # a colour per class
+
+
+def test_a_suites_ground_is_dark_by_the_names_of_its_layers():
+    o = np.array([[[kind, 5, 0] for kind in range(5)]], np.uint8)
+    assert {minigrid_view.MINIGRID_NAMES, navix_suite.NAMES, xminigrid.NAMES} == WITH_GROUND
+    names = [minigrid_view.MINIGRID_NAMES, navix_suite.NAMES, None]
+    minigrid, navix, own = (picture_of(painter_of(frames.tiles((11, 6, 4), 1, 5, names=n)), o)[0] for n in names)
+    np.testing.assert_array_equal(minigrid[:3], [FLOOR, EMPTY, WALL])
+    np.testing.assert_array_equal(minigrid, navix)
+    assert len({tuple(colour) for colour in [*minigrid.tolist(), *own.tolist()]}) == 10
 
 
 @pytest.mark.parametrize("bins", [8, None])

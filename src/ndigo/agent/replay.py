@@ -78,10 +78,7 @@ def make_replay(*, capacity: int, frame: Frame) -> Replay:
         return jax.lax.optimization_barrier(jax.tree.map(lambda x: x[chosen], ring.windows))
 
     def open_(picked: Any) -> Window:
-        states = {name: getattr(picked, name) for name in ("belief", "agent_state", "start")}  # one per window
-        frames = replace(picked, o_t=frame.unpack(picked.o_t), **dict.fromkeys(states))
-        window = time_first(frames)
-        whole = {name: getattr(window, name).astype(jnp.int32) for name in ("a_tm1", "a_t", "cells")}
-        return replace(window, **states, **whole)
+        window = replace(picked, o_t=frame.unpack(picked.o_t)).map_series(time_first)
+        return replace(window, **{name: getattr(window, name).astype(jnp.int32) for name in ("a_tm1", "a_t", "cells")})
 
     return Replay(init=init, add=add, pick=pick, open=open_)

@@ -27,10 +27,9 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ndigo.curiosity import scaling
-from ndigo.curiosity.host import check_discount
 from ndigo.curiosity.paying import Params
 from ndigo.curiosity.record import PureCuriosity
-from ndigo.errors import NdigoError, unknown_name
+from ndigo.errors import NdigoError
 
 
 class CuriousParams(eqx.Module):
@@ -58,10 +57,8 @@ class CuriousGymnax:
         scale: str | None = None,
         gamma: float = 0.99,
     ) -> None:
-        if scale is not None and scale not in scaling.SCALES:
-            raise unknown_name("scale", scale, scaling.SCALES)
         self.env, self.curiosity, self.weight, self.task_weight = env, curiosity, weight, task_weight
-        self.see, self.scale, self.gamma = see, scale, check_discount(gamma)
+        self.see, self.scale, self.gamma = see, scale, scaling.check_scale(scale, gamma)
 
     def __getattr__(self, name: str) -> Any:
         if name == "env":  # a copy that is being made has none yet

@@ -15,7 +15,6 @@ import operator
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
-from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, SupportsIndex
 
@@ -28,7 +27,7 @@ from ndigo.config import LAST_SEED, Config
 from ndigo.curiosity import saving, scaling
 from ndigo.curiosity.learning import Numbers
 from ndigo.curiosity.record import PureCuriosity, check_arguments, check_count, check_frames, make_curiosity
-from ndigo.errors import NdigoError, unknown_name
+from ndigo.errors import NdigoError
 from ndigo.frames import Frame
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.training.twins import PLAIN, computed_by
@@ -61,9 +60,7 @@ class Curiosity:
         gamma: float = 0.99,
     ):
         num_envs = check_count("num_envs", num_envs)
-        if scale is not None and scale not in scaling.SCALES:
-            raise unknown_name("scale", scale, scaling.SCALES)
-        seed, gamma = check_seed(seed), check_discount(gamma)
+        seed, gamma = check_seed(seed), scaling.check_scale(scale, gamma)
         reward = make_reward(reward) if isinstance(reward, str) else reward
         num_actions = check_arguments(reward, frame, num_actions, config)
         self._programs = _compiled(reward, frame, num_actions, config, scale, gamma)
@@ -89,7 +86,7 @@ class Curiosity:
 
     @property
     def num_pending(self) -> int:
-        """Steps that were paid and not learned from, of very many the newest; the frames of a reset are none."""
+        """Steps paid since the last `learn`, resets left out; of more than two replays hold, only the newest."""
         return self._pending.num_steps
 
     def reset(self, observations: Any) -> None:
@@ -111,7 +108,7 @@ class Curiosity:
         a_t, o = self._actions(actions, lead), self._frames("observations", observations, lead)
         first = np.zeros(lead, bool) if is_first is None else self._flags("is_first", is_first, lead)
         ended = first & (self._seen is not None)
-        o_last = None if finals is None else self._frames("finals", _all_frames(finals, o, ended), lead)
+        o_last = None if finals is None else self._frames("finals", self._all_finals(finals, o, ended), lead)
         if self._seen is None and not first.all():
             raise NdigoError("pay before the first frames: reset(observations) first, or is_first all True")
         step = (a_t, o, first, o_last)
@@ -204,11 +201,11 @@ class Curiosity:
         return saving.settings(self.pure, self.num_envs, self.scale, self.gamma)
 
     def _first(self, o: Any) -> Any:
-        """The step that a reset is."""
+        """A reset as a step: all frames are first ones, and no action led to them."""
         return np.full(self.num_envs, NO_ACTION, np.int32), o, np.ones(self.num_envs, bool), None
 
     def _paid(self, program: Any, carry: Any, scales: Any, steps: Any) -> tuple[Any, ...]:
-        """What the streams then carry, and what the steps are paid, if the weights that paid are still numbers."""
+        """The new carry and scaling, then r, and of one step its split by channel; an error where r is not finite."""
         (carry, scales), *paid = program(self.state.params, carry, scales, steps)
         r, *split = map(np.array, paid)
         if not np.isfinite(r).all():
@@ -243,6 +240,20 @@ class Curiosity:
             raise NdigoError(f"{name} after {self.clock} steps: {wrong} (frame i is that of environment i)")
         return jax.tree.map(lambda x, spec: np.array(x, spec.dtype), o, self.frame.spec)
 
+    def _all_finals(self, finals: Any, o: Any, ended: np.ndarray) -> Any:
+        """[N, ...] of Gymnasium's one object for each environment, None where its episode goes on."""
+        if not isinstance(finals, np.ndarray) or finals.dtype.kind != "O":
+            return finals
+        if finals.shape != ended.shape:
+            raise NdigoError(f"finals has the shape {list(finals.shape)}, expected {list(ended.shape)}")
+        found = [jax.tree.map(lambda x: x[n], o) for n in range(self.num_envs)]  # noqa: B023
+        for n in np.flatnonzero(ended):
+            if finals[n] is None:
+                raise NdigoError(f"environment {n} ended an episode, and finals[{n}] is None, expected its last frame")
+            found[n] = jax.tree.map(_as_numpy, finals[n])
+            check_frames(f"finals[{n}]", self.frame, found[n], ())
+        return jax.tree.map(lambda *frames: np.stack(frames), *found)
+
     def _actions(self, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
         a_t = _as_numpy(actions)
         if a_t.shape != lead or a_t.dtype.kind not in "iu":
@@ -269,29 +280,9 @@ def check_seed(seed: Any) -> int:
     return found
 
 
-def check_discount(gamma: Any) -> float:
-    if not isinstance(gamma, Real) or not 0 <= float(gamma) <= 1:
-        raise NdigoError(f"gamma is {gamma!r}, expected a number from 0 to 1")
-    return float(gamma)
-
-
 def _as_numpy(x: Any) -> np.ndarray:
     """A tensor of PyTorch too, wherever it is."""
     return np.asarray(x.detach().cpu().numpy() if hasattr(x, "detach") else x)
-
-
-def _all_frames(finals: Any, o: Any, ended: np.ndarray) -> Any:
-    """[N, ...] of Gymnasium's one object for each environment, None where its episode goes on."""
-    if not isinstance(finals, np.ndarray) or finals.dtype.kind != "O":
-        return finals
-    if finals.shape != ended.shape:
-        raise NdigoError(f"finals has the shape {list(finals.shape)}, expected {list(ended.shape)}")
-    for n in np.flatnonzero(ended):
-        if finals[n] is None:
-            raise NdigoError(f"environment {n} ended an episode, and finals[{n}] is None, expected its last frame")
-    here = [jax.tree.map(lambda x: x[n], o) for n in range(len(jax.tree.leaves(o)[0]))]  # noqa: B023
-    found = [now if final is None else final for now, final in zip(here, finals, strict=True)]
-    return jax.tree.map(lambda *frames: np.stack(frames), *found)
 
 
 def _in_time(step: Any) -> Steps:

@@ -31,6 +31,7 @@ from ndigo.curiosity import flight
 from ndigo.model import WorldModel
 from ndigo.networks import gru_step
 from ndigo.rewards import IntrinsicReward
+from ndigo.rewards.reward import Reads
 
 MOST_NUMBERS = 2**28  # states and logits of a rollout in memory at once: a GB
 
@@ -97,7 +98,7 @@ class Carry(eqx.Module):
     flights: tuple[Flights, ...]  # of the model and, where the reward reads it, of the remembered one
 
 
-def models(params: Params, reward: IntrinsicReward) -> list[tuple[WorldModel, tuple[tuple[int, float], ...]]]:
+def models(params: Params, reward: IntrinsicReward) -> list[tuple[WorldModel, Reads]]:
     """Each model that is read, and the (k, w) it is read with."""
     both = [(params.model, reward.reads), (params.memory, reward.reads_memory)]
     return [(model, reads) for model, reads in both if reads]
@@ -144,15 +145,14 @@ def pay(
     flights, r_c = [], jnp.float32(0.0)
     for (model, reads), flights_of, z in zip(models(params, reward), carry.flights, z_tp1, strict=True):
         assert model.predictor is not None
-        # To the last frame leads the action itself, whatever episode comes next.
+        # The action itself, not `a_t`: it led to the old episode's last frame even where a new episode begins.
         flown = flight.advance(model.predictor, flights_of.flying, step.a_t)
         r_c = r_c + weighted(model, reads, partial(flight.logits, model.predictor, flown), target, ages.num)
         before = jnp.where(begins[:, None], 0.0, flights_of.b)
         b = gru_step(model.core.gru.weight, model.core.inputs(z, a_t), before)
         flights.append(Flights(b=b, flying=flight.launch(model.predictor, flown, b)))
-    is_step, is_known = known(params, reward, ages, step)
-    r_c = jnp.where(is_step[:, None], r_c, 0.0)
-    return Carry(ages=ages.after(step.is_first), flights=tuple(flights)), Pay(r_c.sum(-1), r_c, is_known)
+    carry = Carry(ages=ages.after(step.is_first), flights=tuple(flights))
+    return carry, pay_of(params, reward, ages, step, r_c)
 
 
 def rollout_is_faster() -> bool:
@@ -192,21 +192,23 @@ def pay_part(
         logits, flying = flight.fly(model.predictor, flights_of.flying, b_tp1, steps.a_t)
         r_c = r_c + weighted(model, reads, logits, target, ages.num)
         flights.append(Flights(b=b_tp1[-1], flying=flying))
-    is_step, is_known = known(params, reward, ages, steps)
-    r_c = jnp.where(is_step[..., None], r_c, 0.0)
-    return Carry(ages=after, flights=tuple(flights)), Pay(r_c.sum(-1), r_c, is_known)
+    return Carry(ages=after, flights=tuple(flights)), pay_of(params, reward, ages, steps, r_c)
 
 
-def known(params: Params, reward: IntrinsicReward, ages: Ages, step: Step) -> tuple[Array, Array]:
-    """Whether a step led to the frame, and whether all that its pay reads was seen; `ages` are those before it."""
+def pay_of(params: Params, reward: IntrinsicReward, ages: Ages, step: Step, r_c: Array) -> Pay:
+    """The weighted losses `r_c` as pay: 0 where no step led to the frame, known where all that it reads was seen.
+
+    `ages` are those before the step.
+    """
     is_step = ages.num > 0 if step.o_last is not None else ~(step.is_first | (ages.num == 0))
     furthest = max(reads[-1][0] for _, reads in models(params, reward))
-    return is_step, is_step & (ages.is_whole | (ages.num >= furthest))
+    r_c = jnp.where(is_step[..., None], r_c, 0.0)
+    return Pay(r_c.sum(-1), r_c, is_step & (ages.is_whole | (ages.num >= furthest)))
 
 
 def weighted(
     model: WorldModel,
-    reads: tuple[tuple[int, float], ...],
+    reads: Reads,
     logits: Callable[[Int[Array, "R *T N"]], Float[Array, "R *T N O"]],
     target: Any,
     num_frames: Int[Array, "*T N"],

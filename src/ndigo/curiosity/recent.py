@@ -56,11 +56,11 @@ def pay(params: Params, reward: IntrinsicReward, recent: Recent, step: Step, num
     """One step of N streams. Where an episode ends within it, its last frame comes first and is paid for."""
     has_last = jnp.bool_(step.o_last is not None) & (recent.ages.num > 0)
     is_step = (recent.ages.num > 0) & (~step.is_first | has_last)
-    o = seen_by_action(step, step.is_first & has_last)  # before a stream's first frame is none
+    o = seen_by_action(step, step.is_first & has_last)  # no frame lies before a stream's first
     recent = push(params, recent, o, step.a_t, step.is_first & ~has_last)
     found = pay_last(params, reward, recent)
     ages, T = recent.ages, reward.num_ahead
-    # Frames before this one were seen from the episode's first on, or are all that the reward looks at.
+    # Known where the episode was seen from its first frame on, or for as many steps as the reward looks at.
     is_known = is_step & found.is_known[-1] & (ages.is_whole | (ages.num > T))
     r = jnp.where(is_step, found.r_t[-1], 0.0)
     r_c = jnp.zeros((*r.shape, num_channels)) if found.r_tc is None else jnp.where(is_step[:, None], found.r_tc[-1], 0)

@@ -66,12 +66,12 @@ class LearnFunction(Protocol):
 class PureCuriosity:
     """The functions, and what they were made for."""
 
-    init: Callable[[Array, int], State]  # key, number of streams
-    start: Callable[[int], Any]  # number of streams -> carry
-    pay: PayFunction  # -> carry, r [N], r_c [N, C]
-    pay_rollout: PayFunction  # -> carry, r [T, N], is_known [T, N]: False where no step led to a frame
-    learn: LearnFunction  # adds to the replay, then updates from it, once every stream has `config.window` steps
-    believe: Callable[[Any], Float[Array, "N D"]]  # carry -> b_t, for whoever wants a representation
+    init: Callable[[Array, int], State]  #: key, number of streams
+    start: Callable[[int], Any]  #: number of streams -> carry
+    pay: PayFunction  #: -> carry, r [N], r_c [N, C]
+    pay_rollout: PayFunction  #: -> carry, r [T, N], is_known [T, N]: False where no step led to a frame
+    learn: LearnFunction  #: adds to the replay, then updates from it, once every stream has `config.window` steps
+    believe: Callable[[Any], Float[Array, "N D"]]  #: carry -> b_t, for whoever wants a representation
     reward: IntrinsicReward
     frame: Frame
     num_actions: int

@@ -8,9 +8,14 @@ Nats stay nats unless it is asked for: a scale that moves is one more thing that
 
 from __future__ import annotations
 
+from numbers import Real
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
+
+from ndigo.errors import NdigoError, unknown_name
 
 SCALES = ("return-std",)
 LEAST_VARIANCE = 1e-8
@@ -21,6 +26,15 @@ class Scaling(eqx.Module):
     mean: Float[Array, ""]
     variance: Float[Array, ""]
     count: Float[Array, ""]
+
+
+def check_scale(scale: Any, gamma: Any) -> float:
+    """gamma as a float; an error for a scale of another name, or a discount that is none."""
+    if scale is not None and scale not in SCALES:
+        raise unknown_name("scale", scale, SCALES)
+    if not isinstance(gamma, Real) or not 0 <= float(gamma) <= 1:
+        raise NdigoError(f"gamma is {gamma!r}, expected a number from 0 to 1")
+    return float(gamma)
 
 
 def start(num_envs: int) -> Scaling:

@@ -63,8 +63,8 @@ def empty(packed: Any, belief_size: int, num_envs: int, num_windows: int, T: int
 
 
 def add(streams: Streams, model: WorldModel, steps: Step, pack: Any) -> Streams:
-    """T steps of every stream, [T, N]; `pack` is how a frame is stored."""
-    L, W = streams.num_held, streams.num_windows
+    """A rollout of every stream, [S, N]; `pack` is how a frame is stored."""
+    L, W, T = streams.num_held, streams.num_windows, streams.window
     is_begun = streams.num_frames > 0
     is_first = steps.is_first.at[0].set(steps.is_first[0] | ~is_begun)
     a_tm1 = jnp.where(steps.is_first, 0, steps.a_t)
@@ -84,8 +84,8 @@ def add(streams: Streams, model: WorldModel, steps: Step, pack: Any) -> Streams:
     def write(streams: Streams, slot: Array, is_there: Array, o: Array, a: Array, first: Array, b: Array, at: Array):
         n = jnp.broadcast_to(jnp.arange(slot.shape[1]), slot.shape)
         to = jnp.where(is_there, slot % L, L)  # beyond the end: dropped
-        begins_window = is_there & (slot % (L // W) == 0)
-        window = jnp.where(begins_window, slot // (L // W) % W, W)
+        begins_window = is_there & (slot % T == 0)
+        window = jnp.where(begins_window, slot // T % W, W)
         return eqx.tree_at(
             lambda s: (s.o, s.a_tm1, s.is_first, s.belief, s.start),
             streams,

@@ -18,11 +18,11 @@ AT_ONCE = 10  # episodes: the probe's answers over all cells are by far the larg
 
 
 class Evaluation(eqx.Module):
-    """What one episode shows of each object: visits by one-hot channel, discovery loss by the world's truth."""
+    """What one episode shows: visits of what can be in view (`streams.seen_names`), discovery loss of the objects."""
 
-    visits: Float[Array, " N"]
-    first_visit: Float[Array, " N"]
-    frequency: Float[Array, " N"]  # 1 where the episode saw it, so that the mean is the share of episodes that did
+    visits: Float[Array, " seen"]
+    first_visit: Float[Array, " seen"]
+    frequency: Float[Array, " seen"]  # 1 where the episode saw it, so that the mean is the share of episodes that did
     discovery_loss: Float[Array, " N"]  # nats, mean over steps; empty where there is no probe
     # The rest only where episodes end by themselves, of one episode of at most `num_steps` steps (`streams.py`).
     coverage: Float[Array, ""] | None = None  # distinct places
@@ -36,11 +36,12 @@ class Evaluation(eqx.Module):
 class Measured(eqx.Module):
     """What E episodes of one seed show."""
 
-    evaluation: Evaluation  # each field [E, N]
+    evaluation: Evaluation  # each field with a leading E
     tracking: Tracking | None  # sums over the episodes; None where there is no probe
 
 
 def measure(world: World, probe: Probe | None, episodes: Episode, b_t: Float[Array, "E S+1 D"]) -> Measured:
+    """What E whole episodes show, with the belief after each of their frames."""
     S = world.num_steps  # o_S is not counted
 
     def of_one(pair: tuple[Episode, Float[Array, "S+1 D"]]) -> tuple[Evaluation, Tracking | None]:

@@ -19,7 +19,7 @@ from ndigo.evaluation.coverage import distinct, place_of
 from ndigo.evaluation.measure import Evaluation, Measured
 from ndigo.evaluation.visits import in_view, visits
 from ndigo.model import discovery_loss
-from ndigo.rewards import IntrinsicReward
+from ndigo.rewards import IntrinsicReward, task_of
 from ndigo.types import Window
 from ndigo.worlds import World
 
@@ -45,7 +45,7 @@ def seen_names(world: World) -> list[str]:
 
 
 def measure_streams(world: World, reward: IntrinsicReward, params: Params, streams: Window, notes: Note) -> Measured:
-    """The measures of E streams [E, S, ...], whose frames are packed, from these and the notes [E, S+1]."""
+    """What E greedy streams [E, S, ...] show, with a note of each of their states [E, S+1]; their frames are packed."""
 
     def of_one(stream_and_notes: tuple[Window, Note]) -> Evaluation:
         stream, noted = stream_and_notes
@@ -65,14 +65,13 @@ def measure_streams(world: World, reward: IntrinsicReward, params: Params, strea
         loss = jnp.zeros((len(is_counted), 0))
         if params.probe is not None:
             loss = discovery_loss(params.probe, seen.b_t, window.cells)
-        task_t = jnp.zeros(is_step.shape) if stream.task_t is None else stream.task_t
         return Evaluation(
             visits=found.count,
             first_visit=jnp.where(found.is_seen, found.first, world.num_steps),
             frequency=found.is_seen.astype(jnp.float32),
             discovery_loss=_mean(loss, is_counted),
             coverage=distinct(noted.place, is_counted).astype(jnp.float32),
-            task_return=jnp.where(is_step, task_t, 0.0).sum(),
+            task_return=jnp.where(is_step, task_of(stream), 0.0).sum(),
             episode_steps=is_step.sum().astype(jnp.float32),
             reward=_mean(paid.r_t, known),
             reward_c=None if paid.r_tc is None else _mean(paid.r_tc, known),

@@ -31,7 +31,7 @@ STEPS_A_TURN = 4  # the loop's unrolling on a GPU: a turn itself costs a kernel 
 
 def play(
     world: World,
-    policy: JoinedLayers,
+    network: JoinedLayers,
     key: Array,
     epsilon: Float[Array, ""],
     every: int = 1,
@@ -53,7 +53,7 @@ def play(
         *seen, h_tm1 = carry
         state, a_tm1, _ = seen
         key_step, is_random, random_a = step
-        h_t, q_t = policy.step(world.observe(state), a_tm1, h_tm1)
+        h_t, q_t = network.step(world.observe(state), a_tm1, h_tm1)
         greedy = best(q_t)
         a_t = jnp.where(is_random, random_a, greedy)
         return (world.step(key_step, state, a_t), a_t, (a_t == greedy).astype(jnp.uint8), h_t), as_bytes(record(*seen))
@@ -62,7 +62,7 @@ def play(
         after, records = lax.scan(body, carry, steps, unroll=turn)
         return after, (records, carry[-1])
 
-    first = (world.reset(key_reset), jnp.int32(0), jnp.uint8(0), jnp.zeros(policy.size))
+    first = (world.reset(key_reset), jnp.int32(0), jnp.uint8(0), jnp.zeros(network.size))
     steps = jax.tree.map(
         lambda x: x.reshape(S // every, every, *x.shape[1:]), (keys, stretches.is_random, stretches.a_t)
     )
@@ -99,19 +99,19 @@ class JoinedLayers(eqx.Module):
         return h_t, self.heads(h_t)
 
 
-def joined(policy: QNetwork) -> JoinedLayers:
+def joined(network: QNetwork) -> JoinedLayers:
     """The Q-network in the form for many steps in a loop: what does not depend on the step is computed once."""
-    core: Core = policy.core
+    core: Core = network.core
     return JoinedLayers(
         encode=for_a_loop(core.encoder),
         from_features=core.from_features.weight,
         by_action=core.by_action.astype(jnp.float32),
         weight=core.gru.weight,
-        heads=join_heads(policy),
+        heads=join_heads(network),
     )
 
 
-def join_heads(policy: QNetwork) -> MLP:
+def join_heads(network: QNetwork) -> MLP:
     """q = v + adv - mean adv is linear in both heads' hidden layers, so they are one MLP."""
 
     def add(v: Array, advantage: Array) -> tuple[Array, Array]:
@@ -119,12 +119,12 @@ def join_heads(policy: QNetwork) -> MLP:
         shared = jnp.broadcast_to(v, (*v.shape[:-1], advantage.shape[-1]))
         return shared, advantage - advantage.mean(-1, keepdims=True)
 
-    value, advantage = policy.value.output, policy.advantage.output
+    value, advantage = network.value.output, network.advantage.output
     output = [jnp.concatenate(add(value.weight, advantage.weight)), sum(add(value.bias, advantage.bias))]
-    hidden = jax.tree.map(lambda *x: jnp.concatenate(x, axis=-1), policy.value.hidden, policy.advantage.hidden)
+    hidden = jax.tree.map(lambda *x: jnp.concatenate(x, axis=-1), network.value.hidden, network.advantage.hidden)
     return eqx.tree_at(
         lambda mlp: (mlp.hidden, mlp.output.weight, mlp.output.bias),
-        policy.advantage,
+        network.advantage,
         (hidden, *(x.astype(advantage.weight.dtype) for x in output)),
     )
 

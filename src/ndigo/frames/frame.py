@@ -115,11 +115,17 @@ def empty(frame: Frame, *lead: int) -> Any:
 def check_shape(name: str, frame: Frame, o: Any, lead: tuple[int, ...] = ()) -> None:
     """An error unless `o` holds frames of this kind with these leading axes."""
     if jax.tree.structure(o) != jax.tree.structure(frame.spec):
-        known = f"a dictionary with {', '.join(frame.spec)}" if isinstance(frame.spec, dict) else "an array"
-        raise NdigoError(f"{name} is a {type(o).__name__}, expected {known}")
+        found, known = (_in_words(x) for x in (o, frame.spec))
+        raise NdigoError(f"{name} is {found}, expected {known}")
     for leaf, spec in zip(jax.tree.leaves(o), jax.tree.leaves(frame.spec), strict=True):
         if jnp.shape(leaf) != (*lead, *spec.shape):
             raise NdigoError(f"{name} has the shape {list(jnp.shape(leaf))}, expected {[*lead, *spec.shape]}")
+
+
+def _in_words(o: Any) -> str:
+    if isinstance(o, dict):
+        return f"a dictionary with {', '.join(map(str, o)) or 'nothing'}"
+    return "an array" if isinstance(o, jax.ShapeDtypeStruct | jax.Array | np.ndarray) else f"a {type(o).__name__}"
 
 
 def categorical_nats(logits: Float[Array, "... n"], index: Array) -> Float[Array, "..."]:

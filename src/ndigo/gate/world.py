@@ -114,6 +114,9 @@ def _check_record(world: World) -> None:
         names = getattr(world, field)
         if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
             raise NdigoError(f"{whose} {field} is {names!r}, expected a tuple of names")
+        for name in names:  # numbers are reported by name, and of two the second would be lost
+            if names.count(name) > 1:
+                raise NdigoError(f"{whose} {field} names {name!r} twice")
     if not world.actions:
         raise NdigoError(f"{whose} actions is empty, expected the name of at least one")
     for field in ("reset", "step", "observe"):

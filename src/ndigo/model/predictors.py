@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ndigo.errors import unknown_name
-from ndigo.networks import GRU, MLP, RELU_GAIN, Linear, init_gru
+from ndigo.networks import GRU, MLP, RELU_GAIN, SMALL_GAIN, Linear, init_gru
 
 Read = Callable[[Float[Array, "... O"], Any], Any]  # logits, targets -> what is wanted of them
 
@@ -83,7 +83,7 @@ def init_mlp(key: Array, D: int, A: int, K: int, num_hidden: int, num_outputs: i
         from_belief=jax.random.normal(keys[0], (D, K, num_hidden)) * scale,
         from_actions=jax.random.normal(keys[1], (K, A, K, num_hidden)) * scale,
         bias=jnp.zeros((K, num_hidden)),
-        output=jax.random.normal(keys[2], (K, num_hidden, num_outputs)) * (0.1 / num_hidden**0.5),
+        output=jax.random.normal(keys[2], (K, num_hidden, num_outputs)) * (SMALL_GAIN / num_hidden**0.5),
         output_bias=jnp.zeros((K, num_outputs)),
     )
 

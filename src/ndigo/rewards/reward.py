@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -57,21 +57,23 @@ def table(seen: Seen) -> Float[Array, "T K *B C"]:
 def sum_of_losses(
     loss_tk: Float[Array, "T K *B C"], reads: Reads, window: Window
 ) -> tuple[Float[Array, "T *B C"], Bool[Array, "T *B"]]:
-    """r_t = sum over (k, w) of w L[t+1 | t+1-k], the losses of frame t+1 as predicted k steps before; and where known.
+    """r_t = sum over (k, w) of w L[t+1 | max(t+1-k, first)], by channel, and where it is known.
 
-    Where an episode has no frame k steps before t+1, its first frame stands in. The sum is known where the window holds
-    all of its losses, and where those it does not hold are one and the same and their weights cancel. That is so in the
-    first H steps of an episode for NDIGO, whose two losses there are the same.
+    `first` is the first frame of t's episode: where no frame lies k steps before t+1, the prediction from it stands in.
+
+    The sum is known where the window holds every frame that predicts. Where it lacks some, the sum is known only if
+    each of these is the first frame and their weights add up to 0: they are then one loss, which cancels. So NDIGO's
+    two losses do in the first H steps of an episode.
     """
     here, ever = window.frames_before()
     r_tc, is_known, beyond = jnp.zeros_like(loss_tk[:, 0]), jnp.ones(here.shape, bool), jnp.zeros(here.shape)
     for k, w in reads:
         k_t = jnp.minimum(k, ever + 1)  # how far ahead it was in fact predicted
         is_held, is_from_first = k_t <= here + 1, k > ever
-        guess = _k_before(loss_tk, k)
+        loss_tc = _k_before(loss_tk, k)
         for j in range(1, k):
-            guess = jnp.where((k_t == j)[..., None], _k_before(loss_tk, j), guess)
-        r_tc += jnp.where(is_held[..., None], w * guess, 0.0)
+            loss_tc = jnp.where((k_t == j)[..., None], _k_before(loss_tk, j), loss_tc)
+        r_tc += jnp.where(is_held[..., None], w * loss_tc, 0.0)
         is_known &= is_held | is_from_first
         beyond += jnp.where(is_held, 0.0, w)  # the weight of the first frame's loss, where the window lacks it
     return r_tc, is_known & (jnp.abs(beyond) < 1e-6)
@@ -134,16 +136,16 @@ class IntrinsicReward:
 
     name: str
     pay: Callable[[Any, Any, Any, Seen], Paid] = pay_stored
-    init: Callable[[Array, Any], Any] = _nothing  # key, model -> params, trained on Paid.loss
-    remember: Callable[[Any], Any] = _nothing  # model -> memory
+    init: Callable[[Array, Any], Any] = _nothing  #: key, model -> params, trained on Paid.loss
+    remember: Callable[[Any], Any] = _nothing  #: model -> memory
     after_update: Callable[[Any, Any, Paid, Any], Any] = _unchanged
     on_episode: Callable[[Any], PayEpisode] | None = None
-    num_ahead: int = 1  # the furthest prediction it reads: K is at least this
-    reads: Reads = ()  # sorted when the record is made
+    num_ahead: int = 1  #: the furthest prediction it reads: K is at least this
+    reads: Reads = ()  #: sorted when the record is made
     reads_memory: Reads = ()
-    trains_belief: bool = False  # True: the belief learns from Paid.loss and nothing is predicted
-    acts_at_random: bool = False  # True: no policy is learned
-    pays_task: bool = False  # True: it pays what the world's own task does, and needs one
+    trains_belief: bool = False  #: True: the belief learns from Paid.loss and nothing is predicted
+    acts_at_random: bool = False  #: True: no policy is learned
+    pays_task: bool = False  #: True: it pays what the world's own task does, and needs one
     needs_float32: bool = False  # True: paid by a float32 model, since bfloat16's rounding would drown it
 
     def __post_init__(self) -> None:
@@ -170,8 +172,8 @@ class IntrinsicReward:
     @property
     def reads_table_alone(self) -> bool:
         """True where a table of losses is all it needs: no networks, memory or stored pay of its own."""
-        own = {field.name for field in fields(self) if getattr(self, field.name) != field.default}
-        return not own & {"init", "remember", "on_episode", "trains_belief", "pays_task"}
+        others = ("init", "remember", "on_episode", "trains_belief", "pays_task")
+        return all(getattr(self, name) == getattr(IntrinsicReward, name) for name in others)
 
     def pay_steps(self, params: Any, memory: Any, model: Any, seen: Seen) -> Paid:
         """What `pay` pays, and 0 where the window has no real step (`Window.is_step`)."""
@@ -184,7 +186,7 @@ class IntrinsicReward:
         )
 
 
-def _sorted_reads(reward: IntrinsicReward, name: str) -> tuple[tuple[int, float], ...]:
+def _sorted_reads(reward: IntrinsicReward, name: str) -> Reads:
     """The field's pairs (k, w), sorted; an error where it holds anything else."""
     whose, found = f"reward {reward.name}: {name}", getattr(reward, name)
     try:

@@ -26,20 +26,20 @@ from ndigo.networks import Core, lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.streams.collector import Collector, exploring
 from ndigo.training.streams.crowd import make_streams
-from ndigo.training.streams.host_rows import make_hosted
+from ndigo.training.streams.host_rows import make_stand_in
 from ndigo.types import Episode, Twins, Window, action_type
 from ndigo.worlds import World
 
 
 def play(
     world: World,
-    policy: Any,
+    network: Any,
     key: Array,
     epsilon: Float[Array, ""],
     every: int = 1,
     longest_stretch: int = 1,
 ) -> Episode:
-    """Plays one episode epsilon-z-greedily (`agent/exploration.py`) with a Q-network, the `policy`.
+    """Plays one episode epsilon-z-greedily (`agent/exploration.py`) with a Q-network.
 
     The network's state is kept before every `every`-th frame; `every` divides the episode's length.
     """
@@ -50,14 +50,14 @@ def play(
         state, a_tm1, h_tm1 = carry
         key_step, is_random, random_a = step
         o_t = world.observe(state)
-        h_t, q_t = policy.step(o_t, a_tm1, h_tm1)
+        h_t, q_t = network.step(o_t, a_tm1, h_tm1)
         greedy = q_t.argmax(axis=-1).astype(jnp.int32)
         a_t = jnp.where(is_random, random_a, greedy)
         seen = (world.frame.pack(o_t), object_cells(world, state), a_tm1, h_tm1)
         return (world.step(key_step, state, a_t), a_t, h_t), (seen, a_t == greedy)
 
     # b_0 = GRU(z_0, stay, 0): action 0 stands before the first frame.
-    first = (world.reset(key_reset), jnp.int32(0), jnp.zeros(policy.size))
+    first = (world.reset(key_reset), jnp.int32(0), jnp.zeros(network.size))
     (last, a_last, _), (seen, is_greedy) = lax.scan(body, first, (keys, stretches.is_random, stretches.a_t))
     *frames, h_tm1 = seen
     end = (world.frame.pack(world.observe(last)), object_cells(world, last), a_last)
@@ -108,11 +108,11 @@ def make_episodes(config: Config, world: World, reward: IntrinsicReward, by: Twi
     starts = window_starts(world.num_steps, config.window)
     every = math.gcd(world.num_steps, *starts)  # the Q-network's state is kept where a window can start
     pay_episode = None if reward.on_episode is None else reward.on_episode(world)
-    epsilons, longest, greedy = exploring(config, reward)
+    epsilons, longest, evaluation_epsilon = exploring(config, reward)
 
     def run(params: Params, keys: Array, epsilons: Float[Array, " E"]) -> tuple[Episode, Array]:
-        policy = by.joined(params.agent)
-        episodes = jax.vmap(lambda key, epsilon: by.play(world, policy, key, epsilon, every, longest))(keys, epsilons)
+        network = by.joined(params.agent)
+        episodes = jax.vmap(lambda key, epsilon: by.play(world, network, key, epsilon, every, longest))(keys, epsilons)
         return episodes, beliefs(params.model.core, episodes, world.frame)
 
     def explore(key: Array, params: Params, _: None) -> tuple[Window, None]:
@@ -127,7 +127,7 @@ def make_episodes(config: Config, world: World, reward: IntrinsicReward, by: Twi
 
     def measure_greedy(params: Params, key: Array) -> Measured:
         params, keys = lower(params, config.precision), jax.random.split(key, config.evaluation_episodes)
-        return measure(world, params.probe, *run(params, keys, jnp.full(len(keys), greedy)))
+        return measure(world, params.probe, *run(params, keys, jnp.full(len(keys), evaluation_epsilon)))
 
     return Collector(
         start=lambda key, params: None,
@@ -141,6 +141,6 @@ def make_episodes(config: Config, world: World, reward: IntrinsicReward, by: Twi
 def make_collector(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Collector:
     """Whole episodes where all have one length; else streams, in which actors go on from round to round."""
     if world.host is not None:
-        return make_hosted(config, world, reward)
+        return make_stand_in(config, world, reward)
     make = make_episodes if world.ends is None else make_streams
     return make(config, world, reward, by, parts)

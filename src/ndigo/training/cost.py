@@ -40,7 +40,7 @@ def sizes_of(config: Config, world: World, reward: IntrinsicReward) -> dict[str,
         "replay": num_bytes(state.rows),
         "checkpoint": num_bytes(state),
         f"world steps{'' if world.ends is None else ' and resets'}, per seed": rounds * trainer.steps_per_round,
-        "learner steps between checkpoints": config.updates_per_chunk,
+        "learner steps between checkpoints, at least": config.updates_per_chunk,
     }
 
 

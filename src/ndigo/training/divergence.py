@@ -58,17 +58,22 @@ class Diverged:
 def refuse_diverged(
     runs: Sequence[RunLanes], numbers: Numbers, arrays: Saved | None, step: int, diverged: Diverged
 ) -> None:
-    """An error where a number, or an array to be saved, is not finite; of several runs the bad ones are `diverged`."""
+    """Looks for what is not finite in a chunk's numbers and in the arrays to be saved.
+
+    A run that is alone raises its error. Of several, those that have diverged are added to `diverged`.
+    """
     for run in runs if arrays is not None else ():
         run.writer.wait()
     errors = [divergence_of(run, numbers, arrays, step) for run in runs]
-    if len(runs) == 1 and errors[0] is not None:
-        raise errors[0]
-    is_bad = of_any([error is not None for error in errors]) if len(runs) > 1 else [False]
+    if len(runs) == 1:
+        if errors[0] is not None:
+            raise errors[0]
+        return
+    is_bad = of_any([error is not None for error in errors])
     for run, error, bad in zip(runs, errors, is_bad, strict=True):
         if bad and run.folder.path not in diverged.outcomes:
             what = f"what another process holds is not finite after learner step {step}"
-            elsewhere = DivergedError(f"{what}; {checkpoint.last_good(run.folder.checkpoints)}")
+            elsewhere = DivergedError(f"{what}; {_what_is_left(run)}")
             diverged.add(run.folder.path, step, error or elsewhere)
 
 
@@ -82,8 +87,14 @@ def divergence_of(run: RunLanes, numbers: Numbers, arrays: Saved | None, step: i
             refuse_bad_weights({k: v for k, v in named.items() if k.startswith(".learner")}, step)
     except DivergedError as error:
         run.writer.wait()
-        return DivergedError(f"{error}; {checkpoint.last_good(run.folder.checkpoints)}")
+        return DivergedError(f"{error}; {_what_is_left(run)}")
     return None
+
+
+def _what_is_left(run: RunLanes) -> str:
+    folder = run.folder.checkpoints
+    left = checkpoint.last_good(folder)
+    return left if checkpoint.steps(folder) else f"{left}: mend the cause, and begin anew in another folder"
 
 
 def refuse_bad_numbers(numbers: Numbers, last_step: int) -> None:

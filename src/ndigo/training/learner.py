@@ -52,7 +52,7 @@ class LearnerState(eqx.Module):
 
 
 class Numbers(eqx.Module):
-    """The metrics of one update: means over its batch, in the order they are computed."""
+    """The metrics of one update, in the order they are computed: losses and pay are means over its batch."""
 
     model_loss: Float[Array, ""]
     model_loss_c: Float[Array, " C"]  # one step ahead, by channel
@@ -75,7 +75,7 @@ class Learner:
     init: Callable[[Array], LearnerState]  # key -> state
     # params, target, the reward's memory, window, the probe's first frame -> loss, (numbers, what was paid)
     loss: Callable[..., tuple[Float[Array, ""], tuple[dict[str, Array], Paid]]]
-    update: Callable[[Array, LearnerState, Window], tuple[LearnerState, Numbers]]  # key, state, window -> both
+    update: Callable[[Array, LearnerState, Window], tuple[LearnerState, Numbers]]  # -> state, numbers
 
 
 def make_learner(config: Config, world: World, reward: IntrinsicReward, parts: Parts = ALONE) -> Learner:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,7 @@ import numpy as np
 
 from ndigo.errors import NdigoError, install, unknown_name
 
-
-@dataclass(frozen=True)
-class Log:
-    write: Callable[[int, dict[str, float]], None]  # step, scalars by name
+Log = Callable[[int, dict[str, float]], None]  # takes a step, and scalars by name
 
 
 def scalars(line: dict[str, Any], world: dict[str, Any]) -> dict[str, float]:
@@ -46,7 +42,7 @@ def open_tensorboard(folder: Path, settings: dict[str, Any], step: int) -> Itera
         writer.flush()
 
     try:
-        yield Log(write=write)
+        yield write
     finally:
         writer.close()
 
@@ -56,7 +52,7 @@ def open_wandb(folder: Path, settings: dict[str, Any], step: int) -> Iterator[Lo
     """A Weights & Biases run named as the folder; WANDB_MODE=offline keeps it in RUN/wandb."""
     run = _package("wandb").init(project="ndigo", name=folder.name, dir=str(folder), config=settings)
     try:
-        yield Log(write=lambda step, named: run.log(named, step=step))
+        yield lambda step, named: run.log(named, step=step)
     finally:
         run.finish()
 

@@ -34,8 +34,7 @@ class StatusAndBar(Progress):
 # What an evaluation tells of episodes that end by themselves: its name, in words, and digits after the point.
 SCALARS = (("coverage", "places", 1), ("task_return", "task return", 2), ("episode_steps", "steps", 0))
 
-
-MANY = 12  # names: of more, only the number that an episode reaches is shown
+MANY = 12  # more names than this are not listed: only how many of them an episode reaches
 BARS, MOST_BARS = "▁▂▃▄▅▆▇█", 8
 
 
@@ -63,6 +62,8 @@ class TrainingProgress:
         self.task = self.bar.add_task("", total=total, limit=limit)
 
     def __enter__(self) -> TrainingProgress:
+        if not self.console.is_terminal:  # where the bar shows it
+            self.say("compiling first, up to a minute")
         self.bar.start()
         return self
 

@@ -17,7 +17,6 @@ from ndigo.devices.parts import ALONE, Parts
 from ndigo.devices.processes import joined_on_host
 from ndigo.training.learner import Learner, LearnerState, Numbers
 from ndigo.training.signals import nothing, wait_for
-from ndigo.training.streams.collector import Collector
 
 
 class TrainState(eqx.Module):
@@ -37,15 +36,14 @@ class RunRounds(Protocol):
     ) -> tuple[TrainState, Numbers]: ...
 
 
-FunctionsOf = Callable[[Any], tuple[Learner, Collector]]  # a lane's values of `config.VARIED` -> its functions
-
-
 def make_learn(
-    config: Config, replay: Replay, functions_of: FunctionsOf, parts: Parts = ALONE
+    config: Config, replay: Replay, learner_of: Callable[[Any], Learner], parts: Parts = ALONE
 ) -> Callable[..., tuple[LearnerState, Numbers]]:
-    """A round's updates, for all seeds at once: a loop over `vmap`ped updates is traced once, `vmap` of a loop twice.
+    """A round's updates, for all lanes at once; `learner_of` takes a lane's values of `config.VARIED`.
 
     learn(state [S, ...], rows, key_learn [S], values [S]) -> state, numbers [S, updates, ...]
+
+    `vmap` stands within the loop over updates: around it, JAX would trace the update twice.
     """
 
     def pick(key: Array, rows: Ring) -> Any:
@@ -56,8 +54,7 @@ def make_learn(
     ) -> tuple[LearnerState, Any, Numbers]:
         """One update on the batch picked before, and the batch of the next update."""
         key_update, key_next = keys
-        learner, _ = functions_of(values)
-        state, numbers = learner.update(key_update, state, replay.open(picked))
+        state, numbers = learner_of(values).update(key_update, state, replay.open(picked))
         return state, pick(key_next, rows), numbers
 
     def draw_keys(key_learn: Array) -> Array:

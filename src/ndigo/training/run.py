@@ -231,7 +231,7 @@ def write_chunk(
         if not isinstance(own, Share):  # of several processes, none has the whole agent
             milestones.keep(run.folder.path, line["step"], own, settings)
     for sink in sinks:
-        sink.write(line["step"], scalars(line, settings["world"]))
+        sink(line["step"], scalars(line, settings["world"]))
 
 
 def go_on_with(*runs: tuple[RunFolder, Config]) -> str:

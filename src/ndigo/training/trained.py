@@ -64,7 +64,7 @@ class Trained:
     def evaluate(
         self, episodes: int = 100, seed: int = 0, on_done: Callable[[int], None] = lambda done: None
     ) -> Evaluation:
-        """Greedy episodes of every seed: each field [S, episodes, N]. Same seed, same episodes."""
+        """Greedy episodes of every seed: each field leads with [S, episodes]. Same seed, same episodes."""
         return self.measure(episodes, seed, on_done).evaluation
 
     def measure(
@@ -154,4 +154,4 @@ def from_milestone(folder: RunFolder, step: int, config: Config, world: World, r
     like = jax.eval_shape(make_learner(config, world, reward).init, jax.random.key(0)).params
     arrays = {name: x[0] for name, x in milestones.load(folder.path, step).items()}
     params = checkpoint.into_tree(arrays, like, str(milestones.path_of(folder.path, step)))
-    return Trained(folder.settings(), config, world, reward, jax.tree.map(lambda x: x[None], params), step)
+    return Trained(folder.settings(), config, world, reward, _as_seeds(params), step)

@@ -1,4 +1,4 @@
-"""Collect, store, learn, evaluate: the whole training loop as four compiled functions.
+"""The whole training loop as four compiled functions: init, collect_round (and store), learn, measure.
 
 Everything else is written for one seed, and an episode for one world. `vmap` over seeds and the mesh of devices are
 added here, in `rounds.py`, and, for worlds that the host steps, in `streams/host*.py`. Acting and learning are two
@@ -43,8 +43,8 @@ class Trainer:
     init: Callable[[Array], TrainState]  # key -> state [S, ...]
     run_rounds: RunRounds  # state, number of rounds -> state, numbers [S, updates, ...] on the host
     measure: Callable[[Params, Array], Measured]  # params [S, ...], key -> greedy episodes [S, episodes, ...]
-    collect_round: Callable[..., Any]  # the first program of a round,
-    learn: Callable[..., Any]  # and the second
+    collect_round: Callable[..., Any]  # key, params, rows, crowd, values -> the next key, key_learn, rows, crowd
+    learn: Callable[..., Any]  # learner's state, rows, key_learn, values -> learner's state, numbers
     placed: Placed  # how the state's arrays lie on the devices
     learner: Learner
     collector: Collector
@@ -64,32 +64,31 @@ def make_trainer(
     by, parts = twins(config), parts_of(mesh)
     learner, collector = make_learner(config, world, reward, parts), make_collector(config, world, reward, by, parts)
 
-    def functions_of(values: Any) -> tuple[Learner, Collector]:
-        """One lane's functions; `values` are the numbers in which it differs from others, as JAX arrays."""
-        if not values:
-            return learner, collector
-        own = with_values(config, values)
-        return make_learner(own, world, reward, parts), make_collector(own, world, reward, by, parts)
+    # One lane's functions; `values` are the numbers in which it differs from others, as JAX arrays.
+    def learner_of(values: Any) -> Learner:
+        return make_learner(with_values(config, values), world, reward, parts) if values else learner
+
+    def collector_of(values: Any) -> Collector:
+        return make_collector(with_values(config, values), world, reward, by, parts) if values else collector
 
     block = collector.windows_per_round
     num_rounds = max(config.replay_steps // config.window // (block * parts.num), 1)
     replay = make_replay(capacity=num_rounds * block, frame=world.frame)
 
     def init(key: Array, values: Any) -> TrainState:
-        learner, collector = functions_of(values)
+        actors = collector_of(values)
         key_learner, key_run = jax.random.split(key)
-        state = learner.init(key_learner)
+        state = learner_of(values).init(key_learner)
         # Not 0 to 2: those are the keys of a round's `split`.
-        crowd = collector.start(jax.random.fold_in(key_run, 3), state.params)
-        example, _ = jax.eval_shape(collector.explore, key_run, state.params, crowd)
+        crowd = actors.start(jax.random.fold_in(key_run, 3), state.params)
+        example, _ = jax.eval_shape(actors.explore, key_run, state.params, crowd)
         rows = replay.init(jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), example))
         return TrainState(learner=state, rows=rows, key=key_run, crowd=crowd)
 
     def collect_round(key: Array, params: Params, rows: Ring, crowd: Any, values: Any) -> tuple[Any, ...]:
         """Plays a round into the replay: (the next round's key, the key to learn with, replay, actors)."""
         key, key_collect, key_learn = jax.random.split(key, 3)
-        _, collector = functions_of(values)
-        windows, crowd = collector.explore(key_collect, params, crowd)
+        windows, crowd = collector_of(values).explore(key_collect, params, crowd)
         return key, key_learn, replay.add(rows, windows), crowd
 
     # From here on, all lanes: `placed` says how arguments and results lie on the mesh, `compiled` makes the programs.
@@ -106,7 +105,7 @@ def make_trainer(
 
     state = TrainState(learner=BY_SEED, rows=placed.rows, key=BY_SEED, crowd=BY_ACTOR)  # type: ignore[arg-type]
     after_round = BY_SEED, BY_SEED, placed.rows, BY_ACTOR
-    learn = make_learn(config, replay, functions_of, parts)
+    learn = make_learn(config, replay, learner_of, parts)
     all_init = placed(jax.vmap(init), (BY_SEED, BY_SEED), state)
     all_collect = placed(jax.vmap(collect_round), (*after_round, BY_SEED), after_round)
     all_learn = placed(learn, (BY_SEED, placed.rows, BY_SEED, BY_SEED), BY_SEED)

@@ -22,8 +22,9 @@ from ndigo.worlds.rollout import begin_where
 def compiled(function: Callable[..., Any], name: str, made_from: Any, donate: int | None = None) -> Callable[..., Any]:
     """`jit` of a function; its argument number `donate` may be overwritten.
 
-    The fast twin looks for the program among those of earlier commands, by the function's name and by the settings it
-    is `made_from`; the plain one needs neither.
+    `name` says what it is for: init, act, learn or measure. By it the fast twin chooses the compiler's options; by it
+    and by the settings it is `made_from` it finds the program among those of earlier commands (None: it does not look).
+    The plain one reads neither.
     """
     return jax.jit(function, donate_argnums=() if donate is None else (donate,))
 

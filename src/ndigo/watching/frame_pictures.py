@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import colorsys
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any
 
 import jax
@@ -29,6 +30,8 @@ from ndigo.palette import OBJECTS, RGB
 from ndigo.watching.panels import mix
 
 FLOOR, EMPTY, WALL = (16, 18, 23), (34, 38, 46), (98, 101, 110)
+# Layers of MiniGrid, NAVIX and XLand-MiniGrid: in the first 0, 1 and 2 are the ground, such as unseen, empty and wall.
+WITH_GROUND = {("object", "colour", "state"), ("entity", "colour", "state"), ("tile", "colour")}
 FEW_CELLS = 4  # of a frame of bits: up to these, channels are drawn side by side
 MOST_COLUMNS, MOST_ROWS = 64, 32  # of a vector's picture; more numbers make a table, more bins share a row
 BELIEF_POWER = 0.4  # a chance's weight in a picture: one in a hundred still shows
@@ -100,7 +103,8 @@ def _bits(frame: Bits) -> Painter:
 
 
 def _tiles(frame: Tiles) -> Painter:
-    table = jnp.array([tile_colour(tuple(tile)) for tile in frame.classes.tolist()], jnp.float32)
+    colour = ground_or_colour if frame.names in WITH_GROUND else tile_colour
+    table = jnp.array([colour(tuple(tile)) for tile in frame.classes.tolist()], jnp.float32)
 
     def seen(o_t: Array) -> Picture:
         return _bytes(table[frame.class_of(o_t)].reshape(*o_t.shape[:-1], 3))
@@ -109,16 +113,23 @@ def _tiles(frame: Tiles) -> Painter:
 
 
 def tile_colour(tile: tuple[int, ...]) -> RGB:
-    """The first layer gives the colour, the others tint it; with several, 0, 1 and 2 are unseen, empty and wall."""
-    kind, *tints = tile
-    if not tints:
-        return FLOOR if kind <= 0 else colour_of(kind - 1)
-    if kind < 3:
-        return (FLOOR, EMPTY, WALL)[max(kind, 0)]
-    colour = np.array(colour_of(kind - 3), float)
-    for weight, value in zip((0.35, *[0.2] * len(tints)), tints, strict=False):
-        colour = colour + weight * (np.array(colour_of(value)) - colour)
-    r, g, b = np.rint(colour).astype(int).tolist()
+    """The first layer gives the colour, 0 the floor's; what is not 0 in the others tints it, by hues of their own."""
+    kind, *others = tile
+    hues = [colour_of(len(OBJECTS) + value) if value > 0 else None for value in others]
+    return _tinted(FLOOR if kind <= 0 else colour_of(kind - 1), hues)
+
+
+def ground_or_colour(tile: tuple[int, ...]) -> RGB:
+    kind, *others = tile
+    return (FLOOR, EMPTY, WALL)[max(kind, 0)] if kind < 3 else _tinted(colour_of(kind - 3), map(colour_of, others))
+
+
+def _tinted(colour: RGB, tints: Iterable[RGB | None]) -> RGB:
+    mixed = np.array(colour, float)
+    for weight, tint in zip(chain((0.35,), repeat(0.2)), tints, strict=False):
+        if tint is not None:
+            mixed += weight * (np.array(tint) - mixed)
+    r, g, b = np.rint(mixed).astype(int).tolist()
     return r, g, b
 
 

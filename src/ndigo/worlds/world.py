@@ -30,23 +30,23 @@ class World:
     """Everything about one world; the first seven fields are required."""
 
     name: str
-    frame: Frame  # what an observation is: how it is read, stored and predicted
-    actions: tuple[str, ...]  # their names; action 0 stands for a_{-1}, before o_0
-    num_steps: int  # actions in an episode; with `ends`, the most that evaluations and recordings play of one
-    reset: Callable[[Any], Any]  # key -> state
-    step: Callable[[Any, Any, Any], Any]  # key, state, a_t -> state
-    observe: Callable[[Any], Any]  # state -> o_t, of the shape and type that `frame` declares
-    truth: Callable[[Any], Truth] | None = None  # state -> where everything is; None where that is not known
-    objects: tuple[str, ...] = ()  # names, in the order of Truth.objects
-    map_shape: tuple[int, int] | None = None  # rows and columns of the map that Truth's positions lie on
-    grid: Grid | None = None  # the map behind it, for drawing and for other simulators
-    ends: Callable[[Any], tuple[Any, Any]] | None = None  # state -> (is_last, is_terminal): over; over by termination
-    task_reward: Callable[[Any], Any] | None = None  # state -> the task's reward for the step that led to it
-    place: Callable[[Any], Any] | None = None  # state -> numbers that say where it is, to count distinct places
-    events: tuple[str, ...] = ()  # names of events to count, such as achievements
-    happens: Callable[[Any], Any] | None = None  # state -> which of the events happen in it, bool [events]
-    draw: Callable[[Any], Any] | None = None  # state -> the world's own picture, uint8 [H, W, 3]; not under `jit`
-    host: Host | None = None  # environments in processes of the host; the functions above then only raise an error
+    frame: Frame  #: what an observation is: how it is read, stored and predicted
+    actions: tuple[str, ...]  #: their names; action 0 stands for a_{-1}, before o_0
+    num_steps: int  #: actions in an episode; with `ends`, the most that evaluations and recordings play of one
+    reset: Callable[[Any], Any]  #: key -> state
+    step: Callable[[Any, Any, Any], Any]  #: key, state, a_t -> state
+    observe: Callable[[Any], Any]  #: state -> o_t, of the shape and type that `frame` declares
+    truth: Callable[[Any], Truth] | None = None  #: state -> where everything is; None where that is not known
+    objects: tuple[str, ...] = ()  #: names, in the order of Truth.objects
+    map_shape: tuple[int, int] | None = None  #: rows and columns of the map that Truth's positions lie on
+    grid: Grid | None = None  #: the map behind it, for drawing and for other simulators
+    ends: Callable[[Any], tuple[Any, Any]] | None = None  #: state -> (is_last, is_terminal): over; over by termination
+    task_reward: Callable[[Any], Any] | None = None  #: state -> the task's reward for the step that led to it
+    place: Callable[[Any], Any] | None = None  #: state -> numbers that say where it is, to count distinct places
+    events: tuple[str, ...] = ()  #: names of events to count, such as achievements
+    happens: Callable[[Any], Any] | None = None  #: state -> which of the events happen in it, bool [events]
+    draw: Callable[[Any], Any] | None = None  #: state -> the world's own picture, uint8 [H, W, 3]; not under `jit`
+    host: Host | None = None  #: environments in processes of the host; the functions above then only raise an error
 
     @cached_property
     def shape(self) -> Any:

@@ -79,9 +79,9 @@ class Decision(eqx.Module):
     left: Int[Array, ""]
 
 
-def decide(policy: Any, epsilon: Float[Array, ""], num_actions: int, o_t: Any, actor: Actor, draw: Draws) -> Decision:
+def decide(network: Any, epsilon: Float[Array, ""], num_actions: int, o_t: Any, actor: Actor, draw: Draws) -> Decision:
     """One step of epsilon-z-greedy (`agent/exploration.py`)."""
-    h_t, q_t = policy.step(o_t, actor.a_tm1, actor.h_tm1)
+    h_t, q_t = network.step(o_t, actor.a_tm1, actor.h_tm1)
     greedy = q_t.argmax(axis=-1).astype(jnp.int32)
     is_repeat, begins = actor.left > 0, (actor.left == 0) & draw.is_due
     a_t = jnp.where(is_repeat, actor.repeated, jnp.where(begins, draw.action, greedy))

@@ -33,7 +33,7 @@ class Exploring(NamedTuple):
 
     epsilons: Float[Array, " E"]
     longest: int  # the longest random stretch
-    greedy: Float[Array, ""]  # the epsilon of evaluations: 0, or 1 for a reward that acts at random
+    evaluation_epsilon: Float[Array, ""]  # 0, or 1 for a reward that acts at random
 
 
 def exploring(config: Config, reward: IntrinsicReward) -> Exploring:

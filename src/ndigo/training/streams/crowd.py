@@ -42,7 +42,7 @@ def windows_of_actor(config: Config, world: World, reward: IntrinsicReward) -> i
 
 
 def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Collector:
-    epsilons, longest, greedy = exploring(config, reward)
+    epsilons, longest, evaluation_epsilon = exploring(config, reward)
     num_windows = windows_of_actor(config, world, reward)
     num_slots = num_windows * config.window
     play = partial(play_slots, begin=by.begin_where)
@@ -54,10 +54,10 @@ def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twin
 
     def explore(key: Array, params: Params, crowd: Crowd) -> tuple[Window, Crowd]:
         params = lower(params, config.precision)
-        policy = by.joined(params.agent)
+        network = by.joined(params.agent)
 
         def one(key: Array, actor: Actor, epsilon: Array) -> tuple[Actor, Window]:
-            actor, slots, _ = play(world, policy, key, actor, epsilon, num_slots, longest)
+            actor, slots, _ = play(world, network, key, actor, epsilon, num_slots, longest)
             return actor, cut_slots(slots, config.window, world.num_actions)
 
         keys = jax.random.split(key, config.actors)
@@ -68,12 +68,12 @@ def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twin
     def measure(params: Params, key: Array) -> Measured:
         """Greedy streams of `num_steps` slots, each from the start of an episode."""
         params = lower(params, config.precision)
-        policy, size = by.joined(params.agent), params.model.core.size
+        network, size = by.joined(params.agent), params.model.core.size
 
         def one(key: Array) -> tuple[Window, Note]:
             key_reset, key_play = jax.random.split(key)
-            actor, noting = new_actor(world.reset(key_reset), policy.size), partial(note, world)
-            _, slots, notes = play(world, policy, key_play, actor, greedy, world.num_steps, 1, noting)
+            actor, noting = new_actor(world.reset(key_reset), network.size), partial(note, world)
+            _, slots, notes = play(world, network, key_play, actor, evaluation_epsilon, world.num_steps, 1, noting)
             whole = cut_slots(slots, world.num_steps, world.num_actions)
             stream = jax.tree.map(lambda x: x[0], whole)
             return eqx.tree_at(lambda w: w.belief, stream, jnp.zeros(size)), notes

@@ -60,7 +60,7 @@ def make_measure(
 
     measure_all = by.compiled(jax.vmap(measure_seed), "measure", None)
 
-    def play_block(policy: Any, key: Array) -> tuple[Slots, np.ndarray, np.ndarray]:
+    def play_block(network: Any, key: Array) -> tuple[Slots, np.ndarray, np.ndarray]:
         """The slots of E episodes of each seed, and for each frame its place and its events."""
         keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(S))
         told, notes = environments.begin(seed_of(key)), []
@@ -69,14 +69,14 @@ def make_measure(
             notes.append((told.place, told.happens))
 
         actors = new_actors((S, E), config.belief_size)
-        _, told, slots = play(environments, lambda: policy, epsilons, actors, draw(keys), told, num_steps, note)
+        _, told, slots = play(environments, lambda: network, epsilons, actors, draw(keys), told, num_steps, note)
         note(num_steps, told)
         place, happens = (np.stack(x_t, axis=2) for x_t in zip(*notes, strict=True))
         return slots, words_of(place), happens
 
     def measure(params: Params, key: Array) -> Measured:
-        policy, num = joined(params), config.evaluation_episodes
-        blocks = [play_block(policy, jax.random.fold_in(key, i)) for i in range(-(-num // E))]
+        network, num = joined(params), config.evaluation_episodes
+        blocks = [play_block(network, jax.random.fold_in(key, i)) for i in range(-(-num // E))]
         whole = jax.tree.map(lambda *parts: jnp.concatenate(parts, axis=1)[:, :num], *blocks)
         return measure_all(params, *whole)
 

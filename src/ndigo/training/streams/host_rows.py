@@ -23,8 +23,8 @@ from ndigo.worlds import World
 from ndigo.worlds.host import on_the_host
 
 
-def make_hosted(config: Config, world: World, reward: IntrinsicReward) -> Collector:
-    """A collector for the shapes and types alone: its `explore` returns empty windows. `hosted.py` does the playing."""
+def make_stand_in(config: Config, world: World, reward: IntrinsicReward) -> Collector:
+    """A collector of empty windows, for their shapes and types alone; `hosted.py` plays in its stead."""
     num_windows = windows_of_actor(config, world, reward)
     E, num_slots = config.actors, num_windows * config.window
 

@@ -90,15 +90,15 @@ def num_cores() -> int:
 
 
 def make_player(world: World, by: Twins) -> Play:
-    """play(environments, policy, epsilons [E], actors [S, E], draws [S, E, n], told, T, at_slot): n slots of each.
+    """play(environments, network, epsilons [E], actors [S, E], draws [S, E, n], told, T, at_slot): n slots of each.
 
-    `policy()` is asked at each slot, and `at_slot(t, told)` called while the environments step from what was told.
+    `network()` is asked at each slot, and `at_slot(t, told)` called while the environments step from what was told.
     Returns the actors after the slots, what they look at, and the slots [S, E, n], with the network's states where rows
     of T slots begin.
     """
 
-    def decide_one(policy: Any, epsilon: Array, o_t: Any, actor: Actor, draw: Draws) -> Decision:
-        return decide(policy, epsilon, world.num_actions, o_t, actor, draw)
+    def decide_one(network: Any, epsilon: Array, o_t: Any, actor: Actor, draw: Draws) -> Decision:
+        return decide(network, epsilon, world.num_actions, o_t, actor, draw)
 
     def advance_one(actor: Actor, did: Decision, is_last: Any) -> Actor:
         return advance(actor, did, is_last, jnp.float32(0), None)  # its pay comes with the next frame
@@ -108,17 +108,17 @@ def make_player(world: World, by: Twins) -> Play:
     advance_all = jax.vmap(jax.vmap(advance_one))
 
     def look(slots: Slots, actors: Actor, told: Told, t: Array) -> tuple[Slots, Actor]:
-        """Writes what is seen at slot t, and what was paid for slot t-1 (at t = 0 slot -1: the last, written later)."""
+        """Writes what is seen at slot t, and the pay of slot t-1; at t = 0 that is the last, which is written again."""
         seen = {"a_tm1": actors.a_tm1, "is_first": actors.is_first, "time": actors.time}
         slots = put(slots, t, o_t=world.frame.pack(told.o_t), is_terminal=told.is_terminal, **seen)
         task_return = actors.task_return + told.reward
         return put(slots, t - 1, task_t=told.reward), dataclasses.replace(actors, task_return=task_return)
 
     def act(
-        slots: Slots, actors: Actor, told: Told, t: Array, policy: Any, epsilons: Array, draws: Draws
+        slots: Slots, actors: Actor, told: Told, t: Array, network: Any, epsilons: Array, draws: Draws
     ) -> tuple[Slots, Actor, Array]:
         slots, actors = look(slots, actors, told, t)
-        did = decide_all(policy, epsilons, told.o_t, actors, jax.tree.map(lambda x: x[:, :, t], draws))
+        did = decide_all(network, epsilons, told.o_t, actors, jax.tree.map(lambda x: x[:, :, t], draws))
         a_t, mu_t = jnp.where(told.is_last, 0, did.a_t), jnp.where(told.is_last, 1.0, did.mu_t)
         slots = put(slots, t, a_t=a_t, mu_t=mu_t)
         return slots, advance_all(actors, did, told.is_last), did.a_t
@@ -127,7 +127,7 @@ def make_player(world: World, by: Twins) -> Play:
 
     def play(
         environments: SeedEnvironments,
-        policy: Callable[[], Any],
+        network: Callable[[], Any],
         epsilons: Array,
         actors: Actor,
         draws: Draws,
@@ -137,11 +137,11 @@ def make_player(world: World, by: Twins) -> Play:
     ) -> tuple[Actor, Told, Slots]:
         *lead, num_slots = draws.is_due.shape
         slots, states = nothing_seen(world, 0, tuple(lead), num_slots, 0), []
-        told = told._replace(reward=np.zeros(lead, np.float32))  # what was paid for it, the slots before have
+        told = told._replace(reward=np.zeros(lead, np.float32))  # the slots before these have it
         for t in range(num_slots):
             if t % T == 0:
                 states.append(actors.h_tm1)
-            slots, actors, a_t = act_all(slots, actors, told, np.int32(t), policy(), epsilons, draws)
+            slots, actors, a_t = act_all(slots, actors, told, np.int32(t), network(), epsilons, draws)
             now = environments.step(jax.device_get(a_t), lambda t=t, told=told: at_slot(t, told))
             told = now._replace(reward=np.where(told.is_last, 0, now.reward).astype(np.float32))
         slots, actors = look_last(slots, actors, told, np.int32(num_slots))

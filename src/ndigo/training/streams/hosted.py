@@ -45,16 +45,17 @@ if TYPE_CHECKING:
 
 def hosted(trainer: Trainer, config: Config, world: World, reward: IntrinsicReward, by: Twins) -> Trainer:
     """The trainer, with rounds and evaluations played in environments of the host."""
-    epsilons, longest, greedy = exploring(config, reward)
+    epsilons, longest, evaluation_epsilon = exploring(config, reward)
     num_watched = min(config.actors, config.evaluation_episodes)
+    watched_epsilons = jnp.full(num_watched, evaluation_epsilon)
     explorers, watched = (SeedEnvironments(world, config.seeds, num) for num in (config.actors, num_watched))
     play = make_player(world, by)
     joined = by.compiled(jax.vmap(lambda params: by.joined(lower(params, config.precision).agent)), "act", None)
     num_slots = trainer.collector.steps
     draw = drawing(num_slots, world.num_actions, longest, epsilons)
 
-    def collect(policy: Any, key: Array, crowd: Crowd, told: Told, at_slot: Any) -> tuple[Crowd, Told, Slots]:
-        actors, told, slots = play(explorers, policy, epsilons, crowd.actors, draw(key), told, config.window, at_slot)
+    def collect(network: Any, key: Array, crowd: Crowd, told: Told, at_slot: Any) -> tuple[Crowd, Told, Slots]:
+        actors, told, slots = play(explorers, network, epsilons, crowd.actors, draw(key), told, config.window, at_slot)
         return dataclasses.replace(crowd, actors=actors), told, slots
 
     def store(stored: Ring, params: Params, slots: Slots, crowd: Crowd) -> tuple[Ring, Crowd]:
@@ -74,7 +75,7 @@ def hosted(trainer: Trainer, config: Config, world: World, reward: IntrinsicRewa
     start_all = jax.jit(jax.vmap(trainer.collector.start))
     store_all = by.compiled(jax.vmap(store), "act", None, donate=0)
     one_update = dataclasses.replace(config, updates_per_round=1)
-    learn = make_learn(one_update, trainer.replay, lambda _: (trainer.learner, trainer.collector))
+    learn = make_learn(one_update, trainer.replay, lambda _: trainer.learner)
     once = by.compiled(lambda state, rows, key: learn(state, rows, key, {}), "learn", None, donate=0)
     spread = spread_over_slots(config.updates_per_round, num_slots, begin, collect, store_all, once, joined)
 
@@ -85,7 +86,7 @@ def hosted(trainer: Trainer, config: Config, world: World, reward: IntrinsicRewa
     return dataclasses.replace(
         trainer,
         run_rounds=run_rounds,
-        measure=make_measure(config, world, reward, by, watched, play, joined, jnp.full(num_watched, greedy)),
+        measure=make_measure(config, world, reward, by, watched, play, joined, watched_epsilons),
         close=close,
     )
 
@@ -110,11 +111,11 @@ def spread_over_slots(
     def one_round(state: Any, told: Told, listen: Callable[[], None]) -> tuple[Any, Told, list[Any]]:
         key, key_collect, key_learn = split(state.key)
         learner, keys, found = state.learner, list(split_updates(key_learn)), []
-        policy, is_learning = joined(learner.params), bool((np.asarray(state.rows.num_added) > 0).all())
+        network, is_learning = joined(learner.params), bool((np.asarray(state.rows.num_added) > 0).all())
 
         def update(rows: Any) -> None:
-            nonlocal learner, policy
-            policy = joined(learner.params)  # a copy: the learner's is overwritten
+            nonlocal learner, network
+            network = joined(learner.params)  # a copy: the learner's is overwritten
             learner, numbers = learn(learner, rows, keys[len(found)])
             found.append(numbers)
 
@@ -123,7 +124,7 @@ def spread_over_slots(
             while is_learning and len(found) * num_slots < (t + 1) * num_updates:
                 update(state.rows)
 
-        crowd, told, slots = collect(lambda: policy, key_collect, state.crowd, told, at_slot)
+        crowd, told, slots = collect(lambda: network, key_collect, state.crowd, told, at_slot)
         rows, crowd = store(state.rows, learner.params, slots, crowd)
         while len(found) < num_updates:
             update(rows)

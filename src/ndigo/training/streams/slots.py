@@ -37,7 +37,7 @@ class Slots(eqx.Module):
 
 def play_slots(
     world: World,
-    policy: Any,
+    network: Any,
     key: Array,
     actor: Actor,
     epsilon: Float[Array, ""],
@@ -55,25 +55,31 @@ def play_slots(
         draw_slots(key_draws, epsilon, num_slots, world.num_actions, longest),
     )
 
-    def look(actor: Actor) -> tuple[Any, ...]:
-        is_terminal = world.ends(actor.state)[1]  # type: ignore[misc]
-        cells = object_cells(world, actor.state)
-        return world.frame.pack(world.observe(actor.state)), actor.a_tm1, actor.is_first, is_terminal, cells, actor.time
+    def look(actor: Actor) -> dict[str, Any]:
+        return {
+            "o_t": world.frame.pack(world.observe(actor.state)),
+            "a_tm1": actor.a_tm1,
+            "is_first": actor.is_first,
+            "is_terminal": world.ends(actor.state)[1],  # type: ignore[misc]
+            "cells": object_cells(world, actor.state),
+            "time": actor.time,
+        }
 
     def body(actor: Actor, drawn: Any) -> tuple[Actor, Any]:
         key_step, key_reset, draw = drawn
         is_last = world.ends(actor.state)[0]  # type: ignore[misc]
-        did = decide(policy, epsilon, world.num_actions, world.observe(actor.state), actor, draw)
+        did = decide(network, epsilon, world.num_actions, world.observe(actor.state), actor, draw)
         state = begin(world.reset, is_last, key_reset, world.step(key_step, actor.state, did.a_t))
         r_t = jnp.float32(0) if world.task_reward is None else world.task_reward(state).astype(jnp.float32)
         r_t = jnp.where(is_last, 0.0, r_t)
-        step = jnp.where(is_last, 0, did.a_t), jnp.where(is_last, 1.0, did.mu_t), r_t, actor.h_tm1
+        a_t, mu_t = jnp.where(is_last, 0, did.a_t), jnp.where(is_last, 1.0, did.mu_t)
+        step = {"a_t": a_t, "mu_t": mu_t, "task_t": r_t, "h_tm1": actor.h_tm1}
         return advance(actor, did, is_last, r_t, state), ((look(actor), note(actor.state)), step)
 
     after, (seen, steps) = lax.scan(body, actor, draws)
     end = (look(after), note(after.state))
     frames, notes = jax.tree.map(lambda x_t, x: jnp.concatenate([x_t, jnp.asarray(x)[None]]), seen, end)
-    return after, Slots(*frames, *steps), notes
+    return after, Slots(**frames, **steps), notes
 
 
 def cut_slots(slots: Slots, T: int, num_actions: int) -> Window:
