@@ -223,7 +223,7 @@ def test_training_says_at_once_what_begins_and_that_it_compiles(tmp_path, capsys
     tiny = {**TINY, "learner_steps": 4, "out": out}
     ndigo.train("custom_world:world", "ndigo-1", minutes=0.5, **tiny)
     first = capsys.readouterr().out.splitlines()[0]
-    assert first == f"ndigo-1 in custom_world:world for 0.5 min, in {out}"
+    assert first == f"ndigo-1 in custom_world:world for 0.5 min, in {out}; compiling first, up to a minute"
 
 
 def test_a_run_has_a_name_of_its_own_when_none_is_given(monkeypatch, tmp_path):

@@ -153,7 +153,7 @@ def train(
     say = (lambda text: None) if quiet else partial(print, flush=True)
     run = create_run(world, reward, preset=preset, out=out, logs=logs, mesh=mesh, say=say, **changes)
     length = f"{run.config.learner_steps:,} learner steps" if minutes is None else f"{minutes:g} min"
-    say(f"{run.config.reward} in {run.config.world} for {length}, in {run.path}")
+    say(f"{run.config.reward} in {run.config.world} for {length}, in {run.path}; compiling first, up to a minute")
     return resume(run.path, world=run.world, reward=run.reward, minutes=minutes, logs=logs, mesh=mesh, quiet=quiet)
 
 

@@ -28,8 +28,9 @@ def error(words: list[str], capsys) -> str:
 def test_flags_train_the_run_that_python_trains(finished, tmp_path, capsys):
     run = tmp_path / "run"
     assert main(["train", WORLD, *FLAGS, "--reward", "ndigo-1", "--out", str(run)]) == 0
-    first, *lines, last = capsys.readouterr().out.splitlines()
+    first, second, *lines, last = capsys.readouterr().out.splitlines()
     assert first == f"ndigo-1 in {WORLD}: 2 seeds, 20 learner steps, preset cpu, in {run}"
+    assert second == "compiling first, up to a minute"
     assert len(lines) == 3  # an evaluation each
     assert last == f"finished at step 20; see ndigo report {run}"
     assert numbers(run) == numbers(finished.path)

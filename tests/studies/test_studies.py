@@ -95,7 +95,7 @@ def test_the_results_page_and_the_readme_say_what_the_rows_measured():
     }.items():
         assert text.format(x.mean()) in results, text
     known = [f"{rows[name].discovery_loss().mean():.2f}" for name in ("exp1-icm", "exp1-ndigo-4")]
-    assert f"Experiment 1's object, to {known[0]} nats; NDIGO to {known[1]}" in readme
+    assert f"Experiment 1's object to {known[0]} nats, NDIGO to {known[1]}" in readme
     assert rows["exp1-ndigo-10"].per_seed("frequency", "fixed").min() == 100
     far, divided = (rows[f"exp4-{name}"].per_seed("frequency", "fixed") for name in ("ndigo-10", "icm"))
     assert rows["exp4-ndigo-4"].per_seed("first_visit", "brownian").max() < 15
@@ -115,4 +115,4 @@ def test_the_results_page_and_the_readme_say_what_the_rows_measured():
         sought = [(m, o) for m in EXPERIMENTS[name[:4]].printed.tables for o in EXPERIMENTS[name[:4]].discovers]
         assert name not in in_readme or any(leads(rows[name].row, metric, what) for metric, what in sought), name
     table = shares[: len(in_readme)]
-    assert f"for walls: {min(table)} to {max(table)}%" in readme
+    assert f"walls earn {min(table)} to {max(table)}% of the pay" in readme

@@ -207,6 +207,7 @@ def run(args: Arguments) -> int:
         how = f"{_basis(args)}, in {begun[0].path if len(begun) == 1 else begun[0].path.parent}"
     if is_first():
         opening = _opening([run.config for run in begun], begun[0].world, how, args.mesh)
+        told += [] if sys.stdout.isatty() else ["compiling first, up to a minute"]  # a terminal has a bar
         print(fitted("\n".join([opening, *told])), flush=True)
     began = time.monotonic()
     sitting: dict[str, Any] = {"minutes": args.minutes, "logs": logs, "mesh": args.mesh}

@@ -59,9 +59,9 @@ def _all_have(step: int, others: Sequence[dict[int, Any]]) -> bool:
 
 
 def _joined(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The first run's line, with the rows of all runs' seeds."""
-    parts = [part for part in BY_SEED if all(part in line for line in lines)]
-    rest = {name: x for name, x in lines[0].items() if name not in BY_SEED}
-    return rest | {
-        part: {name: [row for line in lines for row in line[part][name]] for name in lines[0][part]} for part in parts
-    }
+    """The first run's line, with the rows of all runs' seeds. By `|` a part stays one that knows its file."""
+    joined = lines[0]
+    for part in BY_SEED:
+        if part in joined:
+            joined |= {part: joined[part] | {n: [row for line in lines for row in line[part][n]] for n in joined[part]}}
+    return joined

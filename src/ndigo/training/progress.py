@@ -62,8 +62,6 @@ class TrainingProgress:
         self.task = self.bar.add_task("", total=total, limit=limit)
 
     def __enter__(self) -> TrainingProgress:
-        if not self.console.is_terminal:  # where the bar shows it
-            self.say("compiling first, up to a minute")
         self.bar.start()
         return self
 
