@@ -1,4 +1,4 @@
-"""Prints the study's eight tables: `python studies/two-cores/table.py`."""
+"""Prints the study's seven tables: `python studies/two-cores/table.py`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-SECONDS = (220, 440)  # of a run on one core, which its evaluations are averaged over
-FOUND = 60  # steps of an episode with the object in view
 BEFORE = {  # the preset's, when runs explored by epsilon-z-greedy first
     "reward": "ndigo-4",
     "num_ahead": 5,
@@ -32,24 +30,6 @@ def read_runs() -> list[dict[str, Any]]:
     """Every run's name, settings and lines of metrics."""
     with gzip.open(Path(__file__).with_name("runs.jsonl.gz"), "rt") as file:
         return [json.loads(line) for line in file]
-
-
-def agents(runs: list[dict[str, Any]]) -> str:
-    lines = [
-        f"| run | first in view for {FOUND} steps, s | fixed object in view | first seen | discovery loss | least |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
-    for run in (run for run in runs if "-seed" in run["name"]):
-        # Of the one seed, the first object is the fixed one.
-        evaluated = [(line["seconds"], line["evaluation"]) for line in run["metrics"] if "evaluation" in line]
-        found = next((f"{s:.0f}" for s, e in evaluated if e["visits"][0][0] > FOUND), "never")
-        between = [e for s, e in evaluated if SECONDS[0] <= s <= SECONDS[1]]
-        visits, first, loss = (
-            np.mean([e[metric][0][0] for e in between]) for metric in ("visits", "first_visit", "discovery_loss")
-        )
-        least = min(e["discovery_loss"][0][0] for e in between)
-        lines.append(f"| {run['name']} | {found} | {visits:.0f} | {first:.0f} | {loss:.2f} | {least:.2f} |")
-    return "\n".join(lines)
 
 
 def models(runs: list[dict[str, Any]]) -> str:
@@ -120,4 +100,4 @@ if __name__ == "__main__":
     kept = read_runs()
     groups = {"mean-": BEFORE, "five-": NOW, "cut-": NOW, "heads-": HEADS, "rates-": WIDE}
     of_means = [means(kept, kind, preset) for kind, preset in groups.items()]
-    print(agents(kept), models(kept), explorers(kept), *of_means, sep="\n\n")
+    print(models(kept), explorers(kept), *of_means, sep="\n\n")

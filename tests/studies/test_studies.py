@@ -19,7 +19,7 @@ STUDIES = ROOT / "studies"
 @pytest.mark.parametrize(
     ("study", "num_tables"),
     [
-        *(("first-recipe", 2), ("two-cores", 8), ("first-maze", 1), ("recipe", 4), ("two-objects", 1)),
+        *(("first-recipe", 2), ("two-cores", 7), ("first-maze", 1), ("recipe", 4), ("two-objects", 1)),
         *(("policy-mean", 1), ("suites", 1), ("paper-predictor", 1)),
     ],
 )
