@@ -43,7 +43,7 @@ faults: .venv/ready
 	NDIGO_FAULTS=all $(BIN)/pytest tests/faults --timeout 3600
 
 peers: .venv-peers/ready
-	$(PEERS)/pytest tests/peers
+	$(PEERS)/pytest -n 2 --dist loadfile tests/peers
 
 docs: .venv/ready
 	$(BIN)/sphinx-build -q -W --keep-going docs docs/_build
