@@ -119,6 +119,8 @@ def test_a_run_in_a_folder_that_looks_like_markup_falls_back_to_an_earlier_check
         (["reproduce", "exp1", "--reward", "pe", "--dry-run", "--learner-steps", str(10**20)], "must be at most"),
         (["reproduce", "exp1", "--reward", "pe", "--minutes", "inf"], "--minutes inf: must be above 0, and at most"),
         (["discover", "--minutes", "inf"], "--minutes inf: must be above 0, and at most"),
+        (["train", "exp1", "--preset"], "--preset needs a value; see ndigo train --help"),
+        (["train", "--config", "--seed", "1"], "--config needs a value; see ndigo train --help"),
         (["train", "exp1", "--minutes", "nan"], "--minutes nan: must be above 0, and at most"),
         (["train", "exp1", "--reward", f"ndigo-{10**20}"], "write ndigo-H with a whole horizon H"),
         (["train", "exp1", "--reward", "ndigo-100000"], "must be a whole number below 1000"),

@@ -132,7 +132,7 @@ def test_a_value_of_a_type_that_tyro_alone_knows_is_one_line_too(capsys):
     [
         ([], None),
         (["--preset", "cpu", "--preset=gpu"], "gpu"),
-        (["--preset", "--seed"], ""),
+        (["--preset", "--seed"], None),  # which the command refuses
         (["--label=--preset", "--", "--preset", "gpu"], None),
     ],
 )

@@ -50,9 +50,9 @@ def flags_in(words: Sequence[str]) -> list[str]:
 
 
 def value_in(words: Sequence[str], flag: str) -> str | None:
-    """What the words give to a flag, before anything is checked: "" where no value follows, None without the flag."""
-    found = [phrase.words for phrase, _ in _phrases(_cut(words)[0]) if phrase.flag == flag]
-    return next(iter(found[-1]), "") if found else None
+    """The last value that the words give to a flag, before anything is checked; None where there is none."""
+    found = [phrase.words[0] for phrase, _ in _phrases(_cut(words)[0]) if phrase.flag == flag and phrase.words]
+    return found[-1] if found else None
 
 
 def given_in(words: Sequence[str], options: Iterable[Option], prog: str) -> list[Given]:
