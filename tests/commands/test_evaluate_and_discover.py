@@ -124,12 +124,6 @@ def test_a_second_name_behind_trust_is_told_how_it_is_given(capsys):
     assert said in " ".join(capsys.readouterr().err.split())
 
 
-def test_an_experiment_without_its_option_is_told_how_it_is_named(capsys):
-    assert main(["discover", "exp2"]) == 2
-    said = "exp2 is more than ndigo discover takes; did you mean --experiment exp2; see ndigo discover --help"
-    assert said in " ".join(capsys.readouterr().err.split())
-
-
 def test_a_conclusion_stands_before_the_table_and_tells_its_means(exp1_run, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["evaluate", str(exp1_run.path), "--episodes", "5"]) == 0
@@ -234,7 +228,7 @@ FIRST_AND_SHARE = {"first_visit": 320, "frequency": 31, "discovery_loss": 3.0}
         ),
         (["evaluate", "."], ". is not a run: it has no config.json"),
         (["evaluate", "nowhere", "--episodes", "0"], "--episodes 0: must be from 1 to"),
-        (["discover", "--experiment", "exp9"], "unknown experiment 'exp9'"),
+        (["discover", "exp9"], "unknown experiment 'exp9'"),
         (["discover", "--minutes", "0"], "--minutes 0.0: must be above 0"),
     ],
 )

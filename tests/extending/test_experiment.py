@@ -55,7 +55,7 @@ def test_every_command_takes_it(annex, monkeypatch, capsys):
     assert Path("a.npz").exists()
     compiled_above = dataclasses.replace(TINY_CONFIG, reward="ndigo-1")
     monkeypatch.setitem(ndigo.PRESETS, "cpu", compiled_above)
-    words = ["discover", "--experiment", "annex", "--minutes", "0.001", "--episodes", "2", "--out", "runs/b"]
+    words = ["discover", "annex", "--minutes", "0.001", "--episodes", "2", "--out", "runs/b"]
     assert "A lamp next door" in said(capsys, *words)
 
 

@@ -6,9 +6,10 @@ import dataclasses
 import json
 import platform
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import jax
+import tyro
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -31,8 +32,8 @@ from ndigo.terminal.working import working
 class Arguments:
     """Time collection, the update and its parts on this device."""
 
-    experiment: str = "exp1"
-    """An experiment, a world, or a suite's as SUITE::ID (craftax::Craftax-Symbolic-v1)."""
+    world: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[WORLD]")] = "exp1"
+    """An experiment (exp1), a world (maze), or SUITE::ID of others' (craftax::Craftax-Symbolic-v1)."""
     reward: str = "ndigo-4"
     """What is paid."""
     preset: str = ""
@@ -57,15 +58,15 @@ def run(args: Arguments) -> None:
         raise NdigoError("--seeds: at least one number")
     for seeds in args.seeds:
         within("--seeds", seeds, 1, 10_000)
-    world, reward = find_world(args.experiment), make_reward(args.reward)
+    world, reward = find_world(args.world), make_reward(args.reward)
     if world.host is not None:
-        raise NdigoError(f"--experiment {args.experiment}: bench times worlds that the device steps; this one the host")
-    check_records(Config(world=args.experiment, reward=args.reward), world, reward)
+        raise NdigoError(f"{args.world}: bench times worlds that the device steps; this one the host does")
+    check_records(Config(world=args.world, reward=args.reward), world, reward)
     changes: dict[str, Any] = {name: n for name, n in (("batch", args.batch), ("actors", args.actors)) if n}
     console, timed = plain_console(quiet=args.json), []
     for seeds in args.seeds:
         config = config_of_preset(
-            args.preset or default_preset(), world=args.experiment, reward=args.reward, seeds=seeds, **changes
+            args.preset or default_preset(), world=args.world, reward=args.reward, seeds=seeds, **changes
         )
         many = how_many(seeds, "seed")
         with working(f"{many}: compiling and timing"):

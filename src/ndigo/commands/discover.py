@@ -11,10 +11,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
+import tyro
 
 from ndigo.api import create_run, load_trained, resume
 from ndigo.commands.evaluate import basis, measure
@@ -37,8 +38,8 @@ from ndigo.terminal.working import working
 class Arguments:
     """Train an agent in an experiment for some minutes, and compare it with Random and the paper."""
 
-    experiment: str = "exp1"
-    """Which of the five."""
+    experiment: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="[EXPERIMENT]")] = "exp1"
+    """exp1 to exp5."""
     minutes: float = 5.0
     """How long to train; the chunk in which they pass is finished."""
     preset: str = "cpu"

@@ -63,8 +63,7 @@ def given_in(words: Sequence[str], options: Iterable[Option], prog: str) -> list
     options = [*options]
     by_flag = {flag: option for option in options for flag in option.flags}
     waiting = [option for option in options if not option.flags]
-    takes_names = bool(waiting)
-    given, spare, hints = [], [], []
+    given, spare, hint = [], [], ""
     before, after = _cut(words)
     for phrase, is_last in _phrases(before):
         names = phrase.words
@@ -80,12 +79,8 @@ def given_in(words: Sequence[str], options: Iterable[Option], prog: str) -> list
             names = names[len(given[-1].values) :]
         spare += names
         if names and phrase.flag and _may_come_again(by_flag[phrase.flag]):
-            hints.append(f"{phrase.flag} takes one value, give it again: {phrase.flag} {names[0]}")
+            hint = hint or f"; {phrase.flag} takes one value, give it again: {phrase.flag} {names[0]}"
     if spare:
-        text = next((option for option in options if option.kind is str and isinstance(option.default, str)), None)
-        if not takes_names and text is not None and not hints:
-            hints.append(f"did you mean {text.flags[0]} {spare[0]}")
-        hint = "".join(f"; {hint}" for hint in hints[:1])
         raise NdigoError(f"{', '.join(spare)} is more than {prog} takes{hint}; see {prog} --help")
     needed = [option for option in options if option.default is MISSING]
     if missing := [option.name for option in needed if not any(one.option is option for one in given)]:
