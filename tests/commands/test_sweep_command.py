@@ -31,7 +31,7 @@ def test_rows_are_trained_one_that_fails_is_told_and_the_others_go_on(finished, 
     first, where, *lines, last, again, look_at = out.splitlines()
     assert first == f"2 rows: 2 waiting, in {tmp_path / 'rows'}"
     status = f"ndigo sweep status {file} --out {tmp_path / 'rows'}"
-    assert where == f"training 2 of them on this machine, 2 at once on the CPU; how far they are says {status}"
+    assert where == f"training 2 of them on this machine, 2 at once on the CPU; to see how far they are: {status}"
     failed, done = sorted(line.split("] ")[1] for line in lines)
     assert "is not finite at learner step" in failed.removeprefix("model-rate-1e30: failed: ")
     assert done == "window-6: done at step 20"

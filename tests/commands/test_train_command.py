@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shlex
 from types import SimpleNamespace
 
 import jax
@@ -37,7 +38,7 @@ def test_flags_train_the_run_that_python_trains(finished, tmp_path, capsys):
 
 
 def test_a_run_stopped_by_its_minutes_says_how_to_continue_and_does(finished, tmp_path, capsys):
-    run = tmp_path / "run"
+    run = tmp_path / "my run"
     assert main(["train", WORLD, *FLAGS, "--reward", "ndigo-1", "--out", str(run), "--minutes", "0.00001"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     command = re.fullmatch(
@@ -46,7 +47,7 @@ def test_a_run_stopped_by_its_minutes_says_how_to_continue_and_does(finished, tm
         last,
     )
     assert command
-    assert main(command[1].split()) == 0
+    assert main(shlex.split(command[1])) == 0
     first, *_, last = capsys.readouterr().out.splitlines()
     assert first == f"ndigo-1 in {WORLD}: 2 seeds, 20 learner steps, continued in {run}"
     assert last.startswith("finished at step 20")

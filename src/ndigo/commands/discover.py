@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import jax
@@ -98,7 +99,7 @@ def run(args: Arguments) -> None:
     say(f"curves: {curves}")
     if run.outcome.why != "finished":
         made = f"{run.outcome.step:,} of the preset's {run.config.learner_steps:,} steps"
-        say(f"{made}; to go on: {called_as()} train --resume {run.path}")
+        say(f"{made}; to go on: {called_as()} train --resume {quote(str(run.path))}")
     if args.json:
         print(json.dumps(numbers, indent=1))
 
@@ -106,7 +107,7 @@ def run(args: Arguments) -> None:
 def called_as() -> str:
     """`ndigo`, or the file that was called where the shell would find no such command: .venv/bin/ndigo."""
     file = Path(sys.argv[0])
-    return "ndigo" if file.name != "ndigo" or shutil.which("ndigo") else os.path.relpath(file)
+    return "ndigo" if file.name != "ndigo" or shutil.which("ndigo") else quote(os.path.relpath(file))
 
 
 def shipped_agent(folder: Path, experiment: Experiment, reward: str) -> Path | None:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Literal
 
 import tyro
@@ -80,16 +81,16 @@ def run(args: Arguments) -> int:
     # What runs already is watched with the rest, and not begun a second time.
     left = [(row, now) for row, now in zip(sweep.rows, seen, strict=True) if now.state != "done"]
     if not left:
-        print(f"see ndigo report {sweep.out}")
+        print(f"see ndigo report {quote(str(sweep.out))}")
         return 0
     new = [row for row, now in left if now.state != "running"]
     work = find_engine(args.on)(sweep, new, Asked(args.jobs, args.address))
-    again = f"ndigo sweep status {sweep.file}" + (f" --out {args.out}" if args.out else "")
+    again = f"ndigo sweep status {quote(str(sweep.file))}" + (f" --out {quote(str(args.out))}" if args.out else "")
     what = f"training {len(new)} of them" if new else "watching"
-    print(f"{what} on {work.about}; how far they are says {again}", flush=True)
+    print(f"{what} on {work.about}; to see how far they are: {again}", flush=True)
     code = _follow(work, [row for row, _ in left], again)
     if any(look(row).state == "done" for row in sweep.rows):
-        print(f"see ndigo report {sweep.out}")
+        print(f"see ndigo report {quote(str(sweep.out))}")
     return code
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import jax
@@ -195,7 +196,7 @@ def run(args: Arguments) -> int:
         if args.world is None:
             raise NdigoError("name a world to train in (ndigo train exp1), or a run to continue (--resume RUN)")
         if args.world not in {*EXPERIMENTS, *WORLDS} and os.path.exists(Path(args.world) / "config.json"):
-            raise NdigoError(f"{args.world} is a run, not a world; continue it with --resume {args.world}")
+            raise NdigoError(f"{args.world} is a run, not a world; continue it with --resume {quote(args.world)}")
         _load_what_the_file_names(args)
         settings: dict[str, Any] = dataclasses.asdict(args.settings) | {"world": args.world}
         config = Config(**settings)
@@ -305,7 +306,7 @@ def _closing(runs: Sequence[Run], minutes: float | None, taken: float) -> int:
         why = f"after {minutes_in_words(taken)}: {chunk} that is begun is finished"
     line = f"stopped at step {outcome.step:,} ({why}) and saved; continue with {again}"
     if outcome.why == "finished":
-        line = f"finished at step {outcome.step:,}; see ndigo report {path}"
+        line = f"finished at step {outcome.step:,}; see ndigo report {quote(str(path))}"
     if is_first():
         print(fitted(line))
         for path, problem in diverged.items():

@@ -12,6 +12,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 from ndigo.config import PRESETS, SETTINGS_LISTED, Config
@@ -41,7 +42,7 @@ def read_settings(path: Path) -> SettingsFile:
         return SettingsFile(None, _of_run(path / "config.json" if path.is_dir() else path))
     table = read_toml(path)
     if sweep := {"grid", "rows"} & set(table):
-        raise NdigoError(f"{path} has {sweep.pop()}, so it is a sweep: ndigo sweep {path}")
+        raise NdigoError(f"{path} has {sweep.pop()}, so it is a sweep: ndigo sweep {quote(str(path))}")
     preset = table.pop("preset", None)
     return SettingsFile(checked_preset(preset, path), checked_settings(table, path))
 

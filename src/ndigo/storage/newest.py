@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def _newest_common(
         return step, arrays
     raise NdigoError(
         f"the runs in {folders[0].path.parent} have no good checkpoint of one step: continue each alone, "
-        f"as ndigo train --resume {folders[0].path}"
+        f"as ndigo train --resume {quote(str(folders[0].path))}"
     )
 
 

@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ndigo.errors import NdigoError
@@ -45,7 +46,8 @@ class RunFolder:
         """An error where no new run can begin: a run is there, or a file."""
         path = Path(path)
         if (path / "config.json").exists():
-            raise NdigoError(f"{path} already holds a run; continue it with --resume {path} or choose another --out")
+            again = f"--resume {quote(str(path))}"
+            raise NdigoError(f"{path} already holds a run; continue it with {again} or choose another --out")
         if path.exists() and not path.is_dir():
             raise NdigoError(f"{path} is a file; --out must name a folder")
 

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import jax
@@ -239,7 +240,7 @@ def go_on_with(*runs: tuple[RunFolder, Config]) -> str:
     named = [module_of(name) for _, config in runs for name in (config.world, config.reward)]
     modules = dict.fromkeys(name.removeprefix("ideal-") for name in named if name is not None)
     path = runs[0][0].path if len(runs) == 1 else runs[0][0].path.parent
-    return f"ndigo train --resume {path}" + "".join(f" --trust {module}" for module in modules)
+    return f"ndigo train --resume {quote(str(path))}" + "".join(f" --trust {module}" for module in modules)
 
 
 def restore(
