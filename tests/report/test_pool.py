@@ -24,7 +24,7 @@ def test_three_runs_of_a_seed_each_are_one_run_of_three_seeds(tmp_path):
     found, expected = ([{n: line[n] for n in numbers} for line in run.evaluations()] for run in (pool, together))
     assert found == expected
     assert pool.settings()["config"]["seeds"] == 3
-    assert (pool.path.name, pool.more) == ("pe-seed-0", " and 2 more")
+    assert pool.name == "pe-seed-0 and 2 more"
 
 
 def test_what_is_not_the_same_but_for_its_seed_stands_alone(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -228,8 +227,7 @@ def test_no_curve_is_cut_at_the_upper_edge_and_no_word_lies_over_one():
     ]
     world = {"channels": ["walls", "fixed", "noise"], "in_view": ["fixed", "noise"], "objects": ["fixed", "noise"]}
     run: Any = SimpleNamespace(
-        more="",
-        path=Path("flat"),
+        name="flat",
         settings=lambda: {"world": world, "config": {"seeds": 1}, "reward": "pe"},
         evaluations=lambda: [{**line, "evaluation": {**line["evaluation"], "visits": [[1, 1]]}} for line in lines],
         metrics=lambda: lines,
@@ -260,8 +258,7 @@ def test_a_task_that_only_costs_is_drawn_the_right_way_up():
         for i, r in enumerate(returns)
     ]
     run: Any = SimpleNamespace(
-        more="",
-        path=Path("costly"),
+        name="costly",
         settings=lambda: {"world": world, "config": {"seeds": 1}, "reward": "pe"},
         evaluations=lambda: lines,
         metrics=lambda: lines,

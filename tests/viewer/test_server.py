@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from made_up_runs import write_run
 from websockets.sync.client import connect
 
 from ndigo.cli import main
@@ -277,6 +278,13 @@ def test_what_cannot_be_watched_is_one_line_and_exit_code_2(
     assert out == ""
     assert err.count("\n") == 1
     assert says in err
+
+
+def test_a_run_is_called_by_the_whole_name_of_its_folder(tmp_path, monkeypatch):
+    """Which is no file with the ending .001, and has that name from inside too."""
+    run = write_run(tmp_path / "model-rate-0.001", world="exp1", reward="pe", seeds=1)
+    monkeypatch.chdir(run)
+    assert [view.describe(path, ()).label for path in (run, Path())] == ["model-rate-0.001: pe"] * 2
 
 
 def test_without_arguments_the_best_agent_stands_beside_one_that_is_not_ndigos(request, monkeypatch):

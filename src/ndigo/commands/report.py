@@ -152,7 +152,7 @@ def _report_runs(args: Arguments) -> None:
         figures = [(_title(world), as_svg(curves_figure(pools, grids[world]))) for world, pools in by_world.items()]
         sources: dict[str, list[tuple[Path, str]]] = {}
         for world, pools in by_world.items():  # of which two may have one title: exp1 is fixed_and_noise
-            sources.setdefault(_title(world), []).extend((pool.path, pool.path.name) for pool in pools)
+            sources.setdefault(_title(world), []).extend((pool.path, pool.runs[0].name) for pool in pools)
         names = ", ".join(str(folder.path) for folder in evaluated)
         lead = f"{' '.join(concluded)} By the last evaluation of {names}."
         basis = _basis([pool for pools in by_world.values() for pool in pools]).capitalize()
@@ -174,7 +174,7 @@ def _lines(pools: Sequence[Pool], say: Callable[[str], None] = lambda text: None
     lines = []
     for pool, reward in zip(pools, rewards, strict=True):
         last, settings = pool.evaluations()[-1], pool.settings()
-        label = reward if rewards.count(reward) == 1 else pool.path.name + pool.more
+        label = reward if rewards.count(reward) == 1 else pool.name
         seeds = how_many(settings["config"]["seeds"], "seed")
         say(f"  {pool.path}{pool.more}: {reward}, {seeds}, step {last['step']:,}")
         line = line_of(label, settings, last["evaluation"])

@@ -81,7 +81,7 @@ def run(args: Arguments) -> None:
     app = make_app(company, recording, args.host, port)
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(args.host, args.host)
     url = f"http://[{shown}]:{port}/" if ":" in shown else f"http://{shown}:{port}/"
-    names = [path.stem if path.is_file() else path.resolve().name for path in args.paths]
+    names = [path.stem if path.is_file() else RunFolder(path).name for path in args.paths]
     print(f"{url} shows {', '.join(names)} (Ctrl-C ends it)", flush=True)
     if args.open and has_screen():
         webbrowser.open(url)
@@ -221,6 +221,7 @@ def describe(path: Path, trust: Sequence[str]) -> Found:
     settings = load_agent(path)[0] if path.is_file() else RunFolder.open(path).settings()
     config = config_of(settings, path)
     numbers = [settings["seed"]] if "seed" in settings else range(config.seeds)
-    label = path.stem if config.reward in path.stem else f"{path.stem}: {config.reward}"
+    name = path.stem if path.is_file() else RunFolder(path).name
+    label = name if config.reward in name else f"{name}: {config.reward}"
     world, reward = find_world(config.world, trust=trust), make_reward(config.reward, trust=trust)
     return Found(path, label, config.world, tuple(f"seed {n}" for n in numbers), world, reward)

@@ -72,7 +72,7 @@ def _panels(runs: Sequence[Pool], panels: dict[str, list[list[Curve]]], grid: Gr
         num_seeds = settings["config"]["seeds"]
         band = "" if num_seeds == 1 else ", 95% interval" if num_seeds >= FEWEST else ", lowest to highest"
         seeds = how_many(num_seeds, "seed")
-        axes[i, 0].set_ylabel(f"{run.path.name}{run.more}\n{settings['reward']}, {seeds}{band}", fontsize=6.5)
+        axes[i, 0].set_ylabel(f"{run.name}\n{settings['reward']}, {seeds}{band}", fontsize=6.5)
     for j, curves in enumerate(panels.values()):
         # Last of all: it ends the scaling to what is drawn.
         if all((values >= 0).all() for of_run in curves for _, _, values in of_run):

@@ -23,8 +23,12 @@ class Pool:
 
     @property
     def more(self) -> str:
-        """What follows the first run's name."""
+        """What follows the first run's path."""
         return f" and {len(self.runs) - 1} more" if len(self.runs) > 1 else ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.runs[0].name}{self.more}"
 
     def settings(self) -> dict[str, Any]:
         every = [run.settings() for run in self.runs]

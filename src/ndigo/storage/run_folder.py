@@ -38,6 +38,11 @@ class RunFolder:
         self._end: tuple[int, str] | None = None  # of the metrics: their size and the last line's digest
 
     @property
+    def name(self) -> str:
+        """The folder's own, also of one that is called `.` or `..`."""
+        return os.path.basename(os.path.abspath(self.path))
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
