@@ -26,7 +26,7 @@ from ndigo.commands.evaluate import basis
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.paper.experiments import EXPERIMENTS, find_experiment
 from ndigo.report.figures import check_figure
-from ndigo.report.statistics import interval_in_words
+from ndigo.report.statistics import Estimate, interval_in_words
 from ndigo.report.tables import stacked
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage.run_folder import check_output, make_folder
@@ -166,50 +166,33 @@ def figure_path(args: Arguments) -> Path:
 
 def tables(audit: Audit) -> list[tuple[str, str, Table]]:
     """(heading, what its columns mean, table)."""
+    pay = [(x.name, x.learned, x.attainable, x.bias, x.correlation, x.ideal) for x in audit.pay]
+    known = [(x.name, x.visits, x.probe_loss, x.floor, x.lost) for x in audit.known]
+    offers = [(x.name, x.learned, x.ideal) for x in audit.offers]
     return [
         (
             "reward, nats per episode",
             "learned: what this model pays. perfect model: what an exact one with the same likelihood would. bias: the "
             "difference. correlation: of the two, step by step. by definition: from the exact chance of whole frames.",
-            pay_table(audit),
+            _table(pay, "learned", "perfect model", "bias", "correlation", "by definition"),
         ),
         (
             "where the objects are, nats per step short of certain",
             "probe: what the belief knows. exact floor: what the frames allow. lost: seen and not known.",
-            known_table(audit),
+            _table(known, "steps in view", "probe", "exact floor", "lost"),
         ),
         (
             f"what each object pays an agent that seeks it, discounted by {audit.gamma:g} per step",
             "by its model: as this agent's model pays. by definition: as the reward's definition pays.",
-            offer_table(audit),
+            _table(offers, "by its model", "by definition"),
         ),
     ]
 
 
-def pay_table(audit: Audit) -> Table:
-    table = _table("learned", "perfect model", "bias", "correlation", "by definition")
-    for line in audit.pay:
-        columns = (line.learned, line.attainable, line.bias, line.correlation, line.ideal)
-        table.add_row(line.name, *map(stacked, columns))
-    return table
-
-
-def known_table(audit: Audit) -> Table:
-    table = _table("steps in view", "probe", "exact floor", "lost")
-    for line in audit.known:
-        table.add_row(line.name, *map(stacked, (line.visits, line.probe_loss, line.floor, line.lost)))
-    return table
-
-
-def offer_table(audit: Audit) -> Table:
-    table = _table("by its model", "by definition")
-    for line in audit.offers:
-        table.add_row(line.name, *map(stacked, (line.learned, line.ideal)))
-    return table
-
-
-def _table(*columns: str) -> Table:
+def _table(rows: Sequence[tuple[str, *tuple[Estimate | None, ...]]], *columns: str) -> Table:
     table = Table("", box=box.SIMPLE_HEAD, show_edge=False, padding=0, pad_edge=False)
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
+    for name, *numbers in rows:
+        table.add_row(name, *map(stacked, numbers))
     return table
