@@ -46,7 +46,7 @@ class Arguments:
     """Compare what an agent's model pays with what a perfect model would pay, object by object."""
 
     path: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN|AGENT|EXPERIMENT")]
-    """A run's folder, an agent's file, or an experiment (exp4), of which no model is audited."""
+    """A run's folder, an agent's file, or an experiment (exp4): what its objects pay by definition."""
     policy: Literal["agent", "random"] = "agent"
     """Whose episodes: the agent's greedy ones, or a random walker's."""
     reward: str | None = None
@@ -60,7 +60,7 @@ class Arguments:
     json: Switch = False
     """Print numbers and verdict as JSON, and nothing else."""
     trust: Trust = ()
-    """Run this module of yours where the file names MODULE:NAME of it; may be given again for another."""
+    """A module of yours that may be run to find a world or reward that the file names; repeat it for another."""
 
 
 def run(args: Arguments) -> None:

@@ -45,7 +45,7 @@ class Arguments:
     json: Switch = False
     """Print the numbers of every seed, means over its episodes, as JSON, and nothing else."""
     trust: Trust = ()
-    """Run this module of yours where the file names MODULE:NAME of it; may be given again for another."""
+    """A module of yours that may be run to find a world or reward that the file names; repeat it for another."""
 
 
 def run(args: Arguments) -> None:

@@ -57,7 +57,7 @@ class Arguments:
     fps: float | None = None
     """Steps per second of a film; without it 12 in a GIF and 20 in a video."""
     trust: Trust = ()
-    """Run this module of yours where the file names MODULE:NAME of it; may be given again for another."""
+    """A module of yours that may be run to find a world or reward that the file names; repeat it for another."""
 
 
 def run(args: Arguments) -> None:

@@ -48,7 +48,7 @@ class Arguments:
     seed: int = 0
     """Where the objects are drawn; `r` goes on to the next episode of the same seed."""
     trust: Trust = ()
-    """Run this module of yours where the file of --agent names MODULE:NAME of it; may be given again for another."""
+    """A module of yours that may be run to find a world or reward that the agent names; repeat it for another."""
 
 
 class Game:

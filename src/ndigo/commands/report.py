@@ -80,7 +80,7 @@ class Arguments:
     json: Switch = False
     """Print the numbers as JSON, and nothing else; no picture or page is made."""
     trust: Trust = ()
-    """Run this module of yours for the page, where a run names MODULE:NAME of it; may be given again for another."""
+    """With --html: a module of yours that may be run to find a world or reward of a run; repeat it for another."""
 
 
 def run(args: Arguments) -> None:

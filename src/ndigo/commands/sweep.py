@@ -44,7 +44,8 @@ class Arguments:
     out: Path | None = None
     """Where the rows' folders lie; without it what the file says, or runs/FILE."""
     trust: Trust = ()
-    """Run this module of yours where the file names MODULE:NAME of it; `ray` or `slurm`: all that its table says."""
+    """A module of yours that may be run to find a world or reward that the file names; `ray` or `slurm` allows whatever
+    that table of the file says."""
     dry_run: Switch = False
     """Check the file, list the rows, and train nothing."""
     json: Switch = False

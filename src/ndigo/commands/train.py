@@ -64,8 +64,7 @@ class Arguments:
     config: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """Settings from a TOML file, or from a run by its folder or config.json; other options override them."""
     minutes: float | None = None
-    """Stop this sitting at the end of the chunk in which so many minutes pass; `--resume` goes on with what is left,
-    for minutes of its own."""
+    """Stop and save at the end of the chunk in which so many minutes pass; --resume trains what is left."""
     out: Path | None = None
     """The run's folder; runs/WORLD-REWARD-TIME without it."""
     resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN")] = None
@@ -77,7 +76,8 @@ class Arguments:
     json: Switch = False
     """With --dry-run: print them as JSON, and nothing else."""
     mesh: Annotated[str | None, tyro.conf.arg(metavar="seeds=N,data=M")] = None
-    """Devices to deal the seeds out to, and parts to split each seed into; without it all that divide the seeds."""
+    """Devices to deal the seeds out to, and parts to split each seed into; without it the most devices that each get
+    as many seeds."""
     vary: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="NAME=V,V,...")] = ()
     """Train these values of a rate, epsilon, gamma or lambda side by side, a run each; may be given again."""
     distributed: Switch = False
@@ -89,8 +89,8 @@ class Arguments:
     process: int | None = None
     """... and which of them, from 0, this one is."""
     trust: Trust = ()
-    """Run this module of yours where a resumed run, or the file of --config, names MODULE:NAME of it; may be given
-    again."""
+    """A module of yours that may be run to find a world or reward that a run, or the file of --config, names; repeat it
+    for another."""
     given: tyro.conf.Suppress[frozenset[str]] = frozenset()
     """Not an option: the settings that options or a file say; the others are the preset's."""
     settings: Annotated[Settings, tyro.conf.arg(name="")] = field(default_factory=Settings)

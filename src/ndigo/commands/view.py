@@ -58,7 +58,7 @@ class Arguments:
     open: bool = True
     """Open the page in a browser."""
     trust: Trust = ()
-    """Run this module of yours where the file names MODULE:NAME of it; may be given again for another."""
+    """A module of yours that may be run to find a world or reward that the file names; repeat it for another."""
 
 
 def run(args: Arguments) -> None:
