@@ -150,6 +150,14 @@ def test_a_row_that_waits_in_a_sweeps_queue_is_listed_as_missing(tmp_path, monke
     assert {line["state"] for line in states} == {"missing"}
 
 
+def test_the_list_is_of_what_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for words, num_rows in ((["exp5"], 8), (["exp5", "--reward", "pe"], 1)):
+        assert main(["reproduce", *words, "--list"]) == 0
+        assert capsys.readouterr().out.count("  missing") == num_rows
+    assert main(["reproduce", "exp9", "--list"]) == 2
+
+
 def test_all_walks_the_missing_rows_of_the_plan(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for row in all_rows()[2:]:

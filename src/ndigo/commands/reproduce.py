@@ -51,7 +51,7 @@ class Arguments:
     all: Switch = False
     """Every missing row, in the plan's order."""
     list: Switch = False
-    """Show the plan and what is done, and run nothing."""
+    """Show the rows and what is done, and run nothing."""
     dry_run: Switch = False
     """Print the cost, and run nothing."""
     minutes: float | None = None
@@ -78,16 +78,16 @@ def run(args: Arguments) -> int:
         )
     if args.all and args.experiment is not None:
         raise NdigoError(f"--all walks every experiment; leave out {args.experiment}, or --all")
-    shipped = find_rows(args.rows)
     if args.json and not args.list:
         raise NdigoError("--json belongs to --list; a row's numbers are in its result.json")
     if args.list:
-        states = plan.states(args.rows, args.runs)
+        states = plan.states(_asked(args), args.rows, args.runs)
         if args.json:
             print(json.dumps({"rows": str(args.rows), "states": states}, indent=1))
         else:
             _list(args, states)
         return 0
+    shipped = find_rows(args.rows)
     jobs = _jobs(args, shipped)
     if not jobs:
         print("nothing is missing; name a row with --reward to remake it")
@@ -120,15 +120,20 @@ def run(args: Arguments) -> int:
     return 0
 
 
+def _asked(args: Arguments) -> Sequence[Row]:
+    """The row that is named, or all of an experiment, or all there are."""
+    if args.experiment is None:
+        return all_rows()
+    if args.reward is not None:
+        return [find_row(args.experiment, args.reward)]
+    name = find_experiment(args.experiment).name
+    return [row for row in all_rows() if row.experiment == name]
+
+
 def _jobs(args: Arguments, shipped: dict[Row, RowFolder]) -> Sequence[Job]:
-    if args.reward is not None and args.experiment is not None:
-        rows = [find_row(args.experiment, args.reward)]
-    else:
-        if args.experiment is None and not args.all:
-            raise NdigoError("name an experiment (ndigo reproduce exp1 --reward ndigo-4), or use --all or --list")
-        named = None if args.experiment is None else find_experiment(args.experiment).name
-        asked = [row for row in all_rows() if named in (None, row.experiment)]
-        rows = [row for row in asked if row not in shipped]
+    if args.experiment is None and not args.all:
+        raise NdigoError("name an experiment (ndigo reproduce exp1 --reward ndigo-4), or use --all or --list")
+    rows = [row for row in _asked(args) if args.reward is not None or row not in shipped]
     changes = {name: getattr(args, name) for name in ("seeds", "learner_steps") if getattr(args, name) is not None}
     return [job_of(row, args.runs, args.preset, **changes) for row in rows]
 
@@ -189,7 +194,7 @@ def _list(args: Arguments, states: Sequence[dict[str, Any]]) -> None:
     config = recipe(all_rows()[0])
     if args.rows.is_dir():
         size = sum(path.stat().st_size for path in args.rows.rglob("*") if path.is_file())
-        print(f"{num_done} of {len(states)} rows done, {size / 1e6:.1f} MB in {args.rows}")
+        print(f"{num_done} of {len(states)} rows done; {args.rows} has {size / 1e6:.1f} MB")
     else:
         line = f"no row is done: there is no folder {args.rows} here (a checkout has one; --rows names another)"
         print(fitted(line))

@@ -7,6 +7,7 @@ and the reward. So all rows have the same seeds, learner steps and world steps, 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,10 +137,10 @@ def job_of(row: Row, runs: Path, other_preset: str | None = None, **changes: int
     return dataclasses.replace(job, path=runs / "trials" / "-".join([row.name, *marks]))
 
 
-def states(rows: Path, runs: Path) -> list[dict[str, Any]]:
-    """Every row of the plan: its state, its minutes so far, and the device that made it."""
+def states(asked: Iterable[Row], rows: Path, runs: Path) -> list[dict[str, Any]]:
+    """Of each row its state, its minutes so far, and the device that made it."""
     there = row_folders(rows)
-    return [{"row": row.name} | state_of(job_of(row, runs), there.get(row)) for row in all_rows()]
+    return [{"row": row.name} | state_of(job_of(row, runs), there.get(row)) for row in asked]
 
 
 def state_of(job: Job, folder: RowFolder | None) -> dict[str, Any]:
