@@ -25,6 +25,7 @@ from ndigo.from_module import check_trust, without_working_folder
 from ndigo.terminal.starting import starting
 
 INTERRUPTED, READER_GONE = 130, 141
+UNKNOWN_WIDTH = 80  # columns of a terminal that does not say: it says 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -100,7 +101,7 @@ def _fitted(line: str) -> str:
     """The line, broken between words where a terminal would break it inside of one; elsewhere it stays one line."""
     if not sys.stderr.isatty():
         return line
-    width = os.get_terminal_size(sys.stderr.fileno()).columns
+    width = os.get_terminal_size(sys.stderr.fileno()).columns or UNKNOWN_WIDTH
     return textwrap.fill(line, max(width, 20), break_long_words=False, break_on_hyphens=False)
 
 

@@ -53,13 +53,14 @@ def test_an_unknown_command_gets_one_line_with_the_nearest(capsys):
     assert err.startswith("ndigo: unknown command 'wolds'; nearest: worlds; known: ")
 
 
-def test_on_a_terminal_a_long_line_is_broken_between_words():
-    with Person("wolds", columns=60) as person:
+@pytest.mark.parametrize(("columns", "width"), [(60, 60), (0, 80)])  # 0: as in a container, it does not say
+def test_on_a_terminal_a_long_line_is_broken_between_words(columns, width):
+    with Person("wolds", columns=columns) as person:
         code, text = person.leave()
     lines = text.strip().split("\r\n")
     assert code == 2
     assert len(lines) > 1
-    assert max(map(len, lines)) <= 60
+    assert width - 20 < max(map(len, lines)) <= width
     words = " ".join(lines).split()
     assert {f"{name}," for name in sorted(COMMANDS)[:-1]} <= {*words}  # no name is cut
 
