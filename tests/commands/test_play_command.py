@@ -146,6 +146,10 @@ def test_the_agents_belief_follows_what_the_person_does_and_not_what_the_agent_w
     assert max(map(len, screen)) <= 80
     assert sum("▀" * 19 in line for line in screen) == 10
     assert sum(line.rstrip().endswith(" nats") for line in screen) == 2
+    game.belief = None
+    plain = picture(game, is_map_shown=True, colour=False)
+    assert CODES.sub("", plain) == plain
+    assert plain.split("\n")[1].startswith("##" * 19)
 
 
 def test_an_agent_of_another_world_is_refused_in_one_line(capsys):

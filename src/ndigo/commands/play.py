@@ -19,6 +19,7 @@ from ndigo.evaluation.visits import in_view
 from ndigo.gate import check_world, is_own
 from ndigo.interop.finding import find_world
 from ndigo.report.numbers import how_many
+from ndigo.terminal.console import plain_console
 from ndigo.terminal.keyboard import keys
 from ndigo.terminal.options import Trust, check_seed, within
 from ndigo.terminal.screen import beside, screen
@@ -124,9 +125,10 @@ def run(args: Arguments) -> None:
         raise NdigoError("play needs a terminal for its keys and its screen; `ndigo walk` runs without one")
     print(f"{args.name}: compiling ...", flush=True)
     game, is_map_shown = Game(world, args.seed, args.name, agent), not args.blind
+    colour = not plain_console().no_color
     with screen() as draw, keys() as next_key:
         while True:
-            draw(picture(game, is_map_shown))
+            draw(picture(game, is_map_shown, colour))
             key = next_key()
             if key in ("q", "escape"):
                 break
@@ -149,10 +151,13 @@ def _agent(path: Path, world: World, name: str, trust: Sequence[str]) -> Agent:
     return agent
 
 
-def picture(game: Game, is_map_shown: bool) -> str:
-    """The whole screen: the map, and beside it the view, the agent's belief, what is in view, and the keys."""
+def picture(game: Game, is_map_shown: bool, colour: bool = True) -> str:
+    """The whole screen: the map, and beside it the view, the agent's belief, what is in view, and the keys.
+
+    A belief is nothing but its colours, and has them always.
+    """
     world = game.world
-    view = render_ansi(world, game.truth, show_map=False)
+    view = render_ansi(world, game.truth, show_map=False, colour=colour)
     if game.belief is not None:
         believed = f"it believes\n{belief_ansi(world, game.truth, game.belief)}"
         width = max(2 * world.shape[0], len("you see"))
@@ -172,7 +177,7 @@ def picture(game: Game, is_map_shown: bool) -> str:
     )
     if is_map_shown:
         assert world.map_shape is not None
-        panel = beside(render_ansi(world, game.truth), panel, width=2 * world.map_shape[1])
+        panel = beside(render_ansi(world, game.truth, colour=colour), panel, width=2 * world.map_shape[1])
     return f"{game.title}\n{panel}"
 
 
