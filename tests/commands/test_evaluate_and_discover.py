@@ -16,6 +16,7 @@ from tiny_runs import TINY
 import ndigo
 from ndigo.cli import main
 from ndigo.commands.discover import called_as, closing, shipped_agent
+from ndigo.commands.evaluate import basis
 from ndigo.paper.conclusion import conclusion
 from ndigo.paper.experiments import find_experiment
 from ndigo.report.statistics import Estimate
@@ -50,6 +51,11 @@ def test_one_seed_has_intervals_over_episodes_and_says_so_beside_the_papers_row(
     losses = np.asarray(exp1_run.evaluate(5).discovery_loss)[0].mean(axis=0)
     shown = re.findall(r"^  ndigo-4 .* (\d\.\d\d)(?: \(\S+\))?$", out, re.MULTILINE)
     np.testing.assert_allclose([float(x) for x in shown], losses, atol=0.006)
+
+
+def test_one_episode_is_no_episodes_and_has_no_interval():
+    assert basis(1, 1) == "one episode of one seed"
+    assert basis(5, 1) == "mean and 95% bootstrap interval over 5 seeds of 1 episode"
 
 
 def test_an_agents_file_evaluates_like_its_run(exp1_run, tmp_path, capsys):

@@ -22,6 +22,7 @@ from ndigo.report.episodes import (
     episodes_table,
     with_episode_numbers,
 )
+from ndigo.report.numbers import how_many
 from ndigo.report.statistics import interval_in_words
 from ndigo.report.tables import HEADINGS, NAMES_IN_JSON, Line, line_of
 from ndigo.terminal.console import fitted, plain_console
@@ -101,6 +102,8 @@ def played(trained: Trained, episodes: int, seed: int) -> Evaluation:
 
 def basis(num_seeds: int, episodes: int) -> str:
     """What the intervals rest on, in words."""
+    if num_seeds == episodes == 1:
+        return "one episode of one seed"
     if num_seeds == 1:
         return f"one seed: mean and {interval_in_words(episodes)} over its {episodes} episodes, not over seeds"
-    return f"mean and {interval_in_words(num_seeds)} over {num_seeds} seeds of {episodes} episodes"
+    return f"mean and {interval_in_words(num_seeds)} over {num_seeds} seeds of {how_many(episodes, 'episode')}"
