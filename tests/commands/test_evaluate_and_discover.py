@@ -236,6 +236,7 @@ FIRST_AND_SHARE = {"first_visit": 320, "frequency": 31, "discovery_loss": 3.0}
         (["evaluate", "nowhere", "--episodes", "0"], "--episodes 0: must be from 1 to"),
         (["discover", "exp9"], "unknown experiment 'exp9'"),
         (["discover", "--minutes", "0"], "--minutes 0.0: must be above 0"),
+        (["discover", "--out", "notes.txt"], "notes.txt is a file; --out must name a folder"),
     ],
 )
 def test_bad_input_gets_one_line_and_code_2(words, message, tmp_path, monkeypatch, capsys):

@@ -61,6 +61,8 @@ def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 2, 100_000)
     check_seed(args.seed)
     check_minutes(args.minutes)
+    if args.out is not None:
+        RunFolder.refuse_taken(args.out)
     experiment, console = find_experiment(args.experiment), plain_console(quiet=args.json)
     reward = preset(args.preset).reward
 
