@@ -1,6 +1,9 @@
 """The run folder: what a reader meets after kills, full disks and other people's edits."""
 
+import contextlib
+import errno
 import os
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +52,21 @@ def test_rewinding_leaves_what_is_not_ours(run):
     (run.path / ".notes.txt.tmp").write_text("precious")
     run.rewind(2)
     assert sorted(os.listdir(run.path)) == [".diary.tmp", ".notes.txt.tmp", "config.json", "metrics.jsonl"]
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])
+def test_a_disk_that_cannot_sync_folders_is_written_and_one_that_fails_is_not(number, run, monkeypatch):
+    """Linux answers EINVAL where a file system has no sync of folders, as CIFS had none and VirtualBox's has none."""
+    fsync = os.fsync
+
+    def of_files(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(number, os.strerror(number))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", of_files)
+    with contextlib.nullcontext() if number == errno.EINVAL else pytest.raises(WriteError, match="cannot write"):
+        run.rewind(2)
 
 
 def test_a_damaged_line_in_the_middle_is_named(run):

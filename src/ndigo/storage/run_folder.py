@@ -207,9 +207,12 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Makes renames inside a folder survive a power cut."""
+    """Makes renames inside a folder survive a power cut, where the file system can: some network disks cannot."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
     finally:
         os.close(handle)
