@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tiny_runs import WORLD
 
 from ndigo.bench.floor import Rates
 from ndigo.bench.timing import Time, Timings
@@ -41,6 +42,12 @@ def test_json_is_all_that_is_printed_and_names_what_was_timed(capsys):
         {"ms": 5.0, "low": 4.5, "high": 5.5},
         {"ms": 15.0, "low": 14.5, "high": 15.5},
     ]
+
+
+def test_a_window_is_cut_to_a_short_episode_as_where_it_trains(capsys):
+    assert main(["bench", WORLD, "--preset", "cpu", "--seeds", "1", "--json"]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert run["config"]["window"] == 12
 
 
 def test_the_conclusion_stands_above_its_table_and_lines_fit_80_columns(capsys, monkeypatch):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import platform
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated
 
 import jax
 import tyro
@@ -15,12 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ndigo.bench.timing import Timings, measure
-from ndigo.config import Config
 from ndigo.config import preset as config_of_preset
 from ndigo.errors import NdigoError
 from ndigo.gate import check_records
 from ndigo.interop.finding import find_world
-from ndigo.naming import default_preset
+from ndigo.naming import default_preset, settled
 from ndigo.report.numbers import how_many
 from ndigo.rewards import make_reward
 from ndigo.terminal.console import plain_console
@@ -36,14 +34,14 @@ class Arguments:
     """An experiment (exp1), a world (maze), or SUITE::ID of others' (craftax::Craftax-Symbolic-v1)."""
     reward: str = "ndigo-4"
     """What is paid."""
-    preset: str = ""
+    preset: str | None = None
     """cpu, gpu or paper; without it, the one for this device."""
     seeds: tuple[int, ...] = (1, 10)
     """Numbers of seeds side by side; a table for each."""
-    batch: int = 0
-    """Windows in an update; 0 keeps the preset's."""
-    actors: int = 0
-    """Worlds that each seed acts in at once; 0 keeps the preset's."""
+    batch: int | None = None
+    """Windows in an update; without it, the preset's."""
+    actors: int | None = None
+    """Worlds that each seed acts in at once; without it, the preset's."""
     repeats: int = 9
     """Timed calls behind each median."""
     json: Switch = False
@@ -52,28 +50,22 @@ class Arguments:
 
 def run(args: Arguments) -> None:
     within("--repeats", args.repeats, 1, 10_000)
-    within("--batch", args.batch, 0, 100_000)
-    within("--actors", args.actors, 0, 100_000)
-    if not args.seeds:
-        raise NdigoError("--seeds: at least one number")
-    for seeds in args.seeds:
-        within("--seeds", seeds, 1, 10_000)
     world, reward = find_world(args.world), make_reward(args.reward)
     if world.host is not None:
         raise NdigoError(f"{args.world}: bench times worlds that the device steps; this one the host does")
-    check_records(Config(world=args.world, reward=args.reward), world, reward)
-    changes: dict[str, Any] = {name: n for name, n in (("batch", args.batch), ("actors", args.actors)) if n}
+    changes = {name: n for name in ("batch", "actors") if (n := getattr(args, name)) is not None}
+    preset = config_of_preset(args.preset or default_preset(), world=args.world, reward=args.reward, **changes)
+    preset, _ = settled(preset, world, reward, given=changes)
+    configs = [replace(preset, seeds=seeds) for seeds in args.seeds]
+    check_records(preset, world, reward)
     console, timed = plain_console(quiet=args.json), []
-    for seeds in args.seeds:
-        config = config_of_preset(
-            args.preset or default_preset(), world=args.world, reward=args.reward, seeds=seeds, **changes
-        )
-        many = how_many(seeds, "seed")
+    for config in configs:
+        many = how_many(config.seeds, "seed")
         with working(f"{many}: compiling and timing"):
             timings = measure(config, world, reward, args.repeats)
         title = f"{many} x {config.batch} windows x {config.window} steps, {config.actors} actors"
         console.print(Text(title, "bold"), summary(timings), table(timings), sep="\n", highlight=False)
-        timed.append({"config": dataclasses.asdict(config), **dataclasses.asdict(timings)})
+        timed.append({"config": asdict(config), **asdict(timings)})
     device, versions = jax.devices()[0].device_kind, {"jax": jax.__version__, "python": platform.python_version()}
     console.print(f"{device}, jax {versions['jax']}, Python {versions['python']}", highlight=False)
     if args.json:
