@@ -111,21 +111,18 @@ class Run:
     def _repr_html_(self) -> str:
         lines, world = self.metrics(), self._folder.settings()["world"]
         seconds = {"trained for": f"{lines[-1]['seconds'] / 60:.1f} minutes"} if lines else {}
-        config, step = self.config, f"{_last_step(lines):,} of {self.config.learner_steps:,}"
+        config, step = self.config, f"{self._step:,} of {self.config.learner_steps:,}"
         about = {"world": config.world, "reward": config.reward, "seeds": str(config.seeds), "learner steps": step}
         return card(str(self.path), about | seconds | latest(lines, world))
 
     @property
     def _step(self) -> int:
-        return _last_step(self.metrics())
+        lines = self.metrics()
+        return lines[-1]["step"] if lines else 0
 
     def export_agent(self, path: str | Path, seed: int = 0) -> Path:
         """Writes one seed's agent to a single small file that `load` reads."""
         return self.trained().export(path, seed)
-
-
-def _last_step(lines: Sequence[dict[str, Any]]) -> int:
-    return lines[-1]["step"] if lines else 0
 
 
 def train(

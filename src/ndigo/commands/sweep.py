@@ -58,7 +58,7 @@ def run(args: Arguments) -> int:
         raise NdigoError("--json belongs to status, as in ndigo sweep status FILE.toml --json")
     if args.json:
         rows = [{"row": row.name, "of": row.config.learner_steps, **asdict(look(row))} for row in sweep.rows]
-        print(json.dumps(rows, indent=1, default=str))
+        print(json.dumps(rows, indent=1))
         return 0
     if args.words[0] == "status":
         plain_console().print(_table(sweep.rows), _summary([look(row) for row in sweep.rows]), highlight=False)

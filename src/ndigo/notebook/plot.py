@@ -7,7 +7,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from ndigo.report.figures import FORMATS, check_figure, with_plain_texts, write_figure
+from ndigo.report.figures import check_figure, with_plain_texts, write_figure
 
 DPI = 160
 
@@ -26,7 +26,7 @@ class Plot:
 
     def _repr_png_(self) -> bytes:
         data = io.BytesIO()
-        with_plain_texts(self.figure).savefig(data, format=FORMATS[0], dpi=DPI, facecolor="white")
+        with_plain_texts(self.figure).savefig(data, format="png", dpi=DPI, facecolor="white")
         return data.getvalue()
 
     def __repr__(self) -> str:
