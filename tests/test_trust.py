@@ -23,7 +23,6 @@ from ndigo.errors import NdigoError
 from ndigo.from_module import without_working_folder
 from ndigo.interop.finding import find_world
 from ndigo.interop.suites import SUITES
-from ndigo.naming import as_world
 from ndigo.scale import local
 from ndigo.scale.sweep import SweepRow
 from ndigo.storage.agents import load_agent, save_agent
@@ -220,7 +219,7 @@ def test_a_module_within_an_id_is_loaded_on_the_users_word(pit):
 
 
 def test_a_module_within_an_id_that_is_typed_is_found_in_the_working_folder(pit):
-    assert as_world("gymnasium::planted:Pit-v0").name == "gymnasium::planted:Pit-v0"
+    assert find_world("gymnasium::planted:Pit-v0").name == "gymnasium::planted:Pit-v0"
     assert pit.exists()
 
 
@@ -239,7 +238,7 @@ def test_a_suite_that_raises_is_said_to_be_its_own_mistake(monkeypatch):
     monkeypatch.setitem(sys.modules, "navix", types.ModuleType("navix"))
     monkeypatch.setattr("ndigo.interop.suites.navix.by_name", unreachable)
     with pytest.raises(NdigoError, match=r"^world navix::Any: navix raised OSError: no route to the data$"):
-        as_world("navix::Any")
+        find_world("navix::Any")
 
 
 def test_the_process_of_a_row_imports_nothing_from_the_working_folder(tmp_path, monkeypatch):
@@ -258,7 +257,7 @@ def test_the_working_folder_goes_to_the_end_of_the_path_when_a_module_is_named(t
     without_working_folder()
     assert sys.path == ["/named", "/installed"]
     (tmp_path / "planted.py").write_text("from ndigo.worlds import make_world\nworld = make_world('maze')\n")
-    assert as_world("planted:world").name == "maze"
+    assert find_world("planted:world").name == "maze"
     assert sys.path == ["/named", "/installed", str(tmp_path)]
     sys.modules.pop("planted")
 

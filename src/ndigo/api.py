@@ -29,8 +29,7 @@ from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.gate import check_processes, check_records, refuse_weights
 from ndigo.gate.parts import refuse_unshared
 from ndigo.naming import (
-    as_reward,
-    as_world,
+    as_records,
     config_of,
     default_path,
     default_preset,
@@ -176,7 +175,7 @@ def create_run(
     if reward is not None:
         changes = {"reward": name_of(reward)} | changes
     config = config_of_preset(preset or default_preset(), world=name_of(world), **changes)
-    records = as_world(world), as_reward(reward or config.reward)
+    records = as_records(world, reward or config.reward)
     config, told = settled(config, *records, given=changes)
     run = Run(Path(out) if out else default_path(config), config, *records)
     refuse_weights(run.config, run.reward)

@@ -23,14 +23,12 @@ from ndigo.worlds import World
 LONGEST_NAME = 100  # of a part of a path; file systems end at 255 bytes
 
 
-def as_world(world: str | World) -> World:
-    refuse_other_types(world, None)
-    return find_world(world) if isinstance(world, str) else world
-
-
-def as_reward(reward: str | IntrinsicReward) -> IntrinsicReward:
-    refuse_other_types(None, reward)
-    return make_reward(reward) if isinstance(reward, str) else reward
+def as_records(world: str | World, reward: str | IntrinsicReward) -> tuple[World, IntrinsicReward]:
+    """What these names stand for; a record stands for itself."""
+    return (
+        find_world(world) if isinstance(world, str) else world,
+        make_reward(reward) if isinstance(reward, str) else reward,
+    )
 
 
 def refuse_other_types(world: Any, reward: Any) -> None:

@@ -19,7 +19,6 @@ from ndigo.api import Run, create_run, resume
 from ndigo.commands.evaluate import basis
 from ndigo.config import check_minutes
 from ndigo.errors import NdigoError
-from ndigo.naming import as_reward
 from ndigo.paper import plan
 from ndigo.paper.experiments import Row, find_experiment
 from ndigo.paper.measured import compared, measured
@@ -29,6 +28,7 @@ from ndigo.paper.rows import RowFolder, load_row, ship_row
 from ndigo.paper.tables import compared_with_paper
 from ndigo.report.numbers import duration
 from ndigo.report.tables import line_of
+from ndigo.rewards import make_reward
 from ndigo.scale.sweep import refuse_other_settings
 from ndigo.storage.lock import one_writer
 from ndigo.storage.run_folder import RunFolder
@@ -156,7 +156,7 @@ def _pace(
     if not may_time:
         return None, "no row was made on such a device; a timing would take of the minutes given"
     with plain_console(stderr=True).status("timing a round"):
-        seconds = time_round(job.config, find_experiment(job.row.experiment).world, as_reward(job.config.reward))
+        seconds = time_round(job.config, find_experiment(job.row.experiment).world, make_reward(job.config.reward))
     return seconds / job.config.updates_per_round, TIMED
 
 

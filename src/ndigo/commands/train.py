@@ -27,7 +27,7 @@ from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames import Frame
 from ndigo.gate import check_records, refuse_weights
 from ndigo.interop.finding import find_world
-from ndigo.naming import as_reward, as_world, default_path, default_preset, settled
+from ndigo.naming import default_path, default_preset, settled
 from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.report.numbers import how_many
 from ndigo.rewards import make_reward
@@ -241,7 +241,7 @@ def _given(config: Config, args: Arguments) -> dict[str, Any]:
 
 def _show_plan(config: Config, args: Arguments) -> None:
     with working("counting"):
-        records = as_world(config.world), as_reward(config.reward)
+        records = find_world(config.world), make_reward(config.reward)
         config, told = settled(config, *records, given=args.given)
         refuse_weights(config, records[1])
         check_records(config, *records)

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from ndigo.config import Config
 from ndigo.errors import NdigoError, explained, frames_of
@@ -26,7 +25,7 @@ def train_rows(rows: Sequence[SweepRow], engine: str) -> int:
     stops them before is `Interrupted`. One that diverges fails alone, and is raised when the others are done.
     """
     from ndigo.api import create_run, resume_beside  # with JAX, which a sweep can spare
-    from ndigo.naming import as_reward, as_world
+    from ndigo.naming import as_records
 
     errors: dict[Path, NdigoError] = {}
     with ExitStack() as stack:
@@ -37,13 +36,13 @@ def train_rows(rows: Sequence[SweepRow], engine: str) -> int:
             if not (row.path / "config.json").exists():
                 create_run(**dataclasses.asdict(row.config), out=row.path, is_beside=len(rows) > 1)
         config, paths = rows[0].config, [row.path for row in rows]
-        records: Any = {"world": as_world(config.world), "reward": as_reward(config.reward)}
+        world, reward = as_records(config.world, config.reward)
 
         def on_diverged(path: Path, error: NdigoError) -> None:
             errors[path] = error
             fail[path](error)
 
-        runs = resume_beside(paths, **records, on_diverged=on_diverged)
+        runs = resume_beside(paths, world=world, reward=reward, on_diverged=on_diverged)
         outcomes = [run.outcome for run in runs if run.outcome is not None]
         for outcome in outcomes:
             if outcome.is_stop:
