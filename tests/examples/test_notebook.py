@@ -79,7 +79,9 @@ def test_a_dataframe_is_made_of_the_rows_and_without_pandas_one_line_says_so(fin
 def test_a_plot_shows_itself_and_saves_itself(finished, tmp_path):
     plot = finished.plot()
     assert plot._repr_png_().startswith(b"\x89PNG")
-    assert plot.save(tmp_path / "curves.svg").read_text().startswith("<?xml")
+    svg = plot.save(tmp_path / "curves.svg").read_text()
+    assert svg.startswith("<?xml")
+    assert "learner steps</text>" in svg  # as in the figures of `ndigo report`, text is text
     assert repr(plot).startswith("Plot(")
     for name in ("curves.txt", "curves"):
         with pytest.raises(NdigoError, match=rf"{name}: a figure is \.png, \.pdf or \.svg, by the ending of its name"):

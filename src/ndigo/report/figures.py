@@ -22,16 +22,18 @@ FORMATS: tuple[Literal["png", "pdf", "svg"], ...] = ("png", "pdf", "svg")
 INK = "#010203"  # stands for the colour of the page's text
 CONTRAST = 4.5  # of a word to the white page, WCAG's least for small text
 LINE_HEIGHT = 0.115  # inches, of a name at the end of a line
-STYLE: Any = {  # matplotlib's settings
+AS_FILE: Any = {  # matplotlib's settings where it writes
+    "pdf.fonttype": 42,  # fonts that a publisher's checker takes
+    "svg.fonttype": "none",  # text stays text: small, and in the page's own font
+    "svg.hashsalt": "ndigo",  # the same figure, the same bytes
+}
+STYLE: Any = AS_FILE | {  # and where it draws
     "text.color": INK,
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
     "xtick.color": INK,
     "ytick.color": INK,
     "font.size": 7.5,
-    "pdf.fonttype": 42,  # fonts that a publisher's checker takes
-    "svg.fonttype": "none",  # text stays text: small, and in the page's own font
-    "svg.hashsalt": "ndigo",  # the same figure, the same bytes
 }
 
 
@@ -130,7 +132,8 @@ def check_figure(path: Path) -> None:
 def write_figure(figure: Figure, path: Path, **options: Any) -> Path:
     """Draws the figure in memory, then writes it; the ending of the name says which kind."""
     data = io.BytesIO()
-    with_plain_texts(figure).savefig(data, format=path.suffix.lower()[1:], **options)
+    with rc_context(AS_FILE):
+        with_plain_texts(figure).savefig(data, format=path.suffix.lower()[1:], **options)
     make_folder(path.parent)
     write_whole(path, data.getvalue())
     return path

@@ -61,7 +61,7 @@ def write_snapshots(path: Path, episodes: Recording, episode: int, steps: Sequen
     check_figure(path)
     check_map(path, episodes.meta["world"], episodes.seen is None)
     check_steps(steps, episodes.length(episode))
-    with matplotlib.rc_context({"pdf.fonttype": 42, "font.size": 8}):
+    with matplotlib.rc_context({"font.size": 8}):
         figure = draw_snapshots(episodes, episode, sorted(set(steps)) or chosen_steps(episodes, episode))
         write_figure(figure, path, dpi=DPI)
 
