@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ndigo.storage.records import BY_SEED
 from ndigo.storage.run_folder import RunFolder
-
-BY_SEED = ("learning", "acting", "evaluation")  # parts of a line whose numbers have a row per seed
 
 
 @dataclass(frozen=True)

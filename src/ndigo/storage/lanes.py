@@ -13,9 +13,8 @@ import numpy as np
 
 from ndigo.storage.checkpoint import CheckpointWriter
 from ndigo.storage.parts import Share
+from ndigo.storage.records import BY_SEED
 from ndigo.storage.run_folder import RunFolder
-
-BY_LANE = ("learning", "acting", "evaluation")  # of a line
 
 Saved = dict[str, np.ndarray] | Share  # a state as it is saved
 
@@ -48,7 +47,7 @@ def lanes_of(runs: Sequence[RunLanes], joint: dict[str, Any]) -> dict[str, Any]:
         return [x for run in runs for x in by_lane[run.first : run.last]]
 
     parts = {
-        name: {key: own(value) for key, value in part.items()} if name in BY_LANE else part
+        name: {key: own(value) for key, value in part.items()} if name in BY_SEED else part
         for name, part in joint.items()
     }
     return parts | {"world_steps": round(float(np.mean(own(joint["world_steps"]))))}

@@ -28,6 +28,7 @@ LINE: dict[str, str | int] = {
     **dict.fromkeys(("step", "world_steps"), COUNT),
     **dict.fromkeys(("seconds", "transitions_per_second"), NUMBER),
 }
+BY_SEED = ("learning", "acting", "evaluation")  # parts of a line, with numbers for each seed
 LEARNING: dict[str, str | int] = {"reward": 1, "reward_c": 2}
 EVALUATION: dict[str, str | int] = dict.fromkeys(("visits", "first_visit", "frequency", "discovery_loss"), 2)
 TRACKING: dict[str, str | int] = {"loss": 3, "steps": 3}

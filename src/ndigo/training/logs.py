@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ndigo.errors import NdigoError, install, unknown_name
+from ndigo.storage.records import BY_SEED
 
 Log = Callable[[int, dict[str, float]], None]  # takes a step, and scalars by name
 
@@ -18,7 +19,7 @@ Log = Callable[[int, dict[str, float]], None]  # takes a step, and scalars by na
 def scalars(line: dict[str, Any], world: dict[str, Any]) -> dict[str, float]:
     """A line of metrics as named scalars: means over seeds, one per channel or object."""
     named = {name: float(line[name]) for name in ("world_steps", "transitions_per_second")}
-    for group in ("learning", "acting", "evaluation"):
+    for group in BY_SEED:
         for name, per_seed in line.get(group, {}).items():
             mean = np.asarray(per_seed, float).mean(axis=0)
             if mean.ndim == 0:
