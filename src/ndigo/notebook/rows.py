@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ndigo.errors import NdigoError
+from ndigo.storage.records import columns_of
 
 CLOCK = ("step", "world_steps", "seconds")
 
@@ -60,6 +61,5 @@ def _numbers(line: Mapping[str, Any], world: Mapping[str, Any], seed: int) -> di
 
 
 def _names(metric: str, count: int, world: Mapping[str, Any]) -> Sequence[str]:
-    of = "channels" if metric.endswith("_c") else "objects" if metric == "discovery_loss" else "in_view"
-    names = world.get(of, ())
+    names = world.get(columns_of(metric), ())
     return names if len(names) == count else [str(i) for i in range(count)]

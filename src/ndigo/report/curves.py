@@ -22,6 +22,7 @@ from ndigo.report.numbers import how_many
 from ndigo.report.pool import Pool
 from ndigo.report.statistics import FEWEST, bootstrap
 from ndigo.report.tables import MANY
+from ndigo.storage.records import columns_of
 from ndigo.worlds.grid_world import Grid, start_cells
 
 HEADROOM = 1.1  # above the highest curve, for a line's breadth and the word over a level
@@ -85,7 +86,7 @@ def _panels(runs: Sequence[Pool], panels: dict[str, list[list[Curve]]], grid: Gr
 
 def _evaluated(run: Pool, metric: str) -> list[Curve]:
     world, lines = run.settings()["world"], run.evaluations()
-    names = world["objects"] if metric == "discovery_loss" else world["in_view"]
+    names = world[columns_of(metric)]
     if len(names) > MANY:
         return []
     return _curves(names, lines, [line["evaluation"][metric] for line in lines])

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ndigo.report.numbers import ends, number
 from ndigo.report.statistics import Estimate, estimates
+from ndigo.storage.records import columns_of
 
 HEADINGS = {
     "visits": "visits",
@@ -53,10 +54,9 @@ def line_of(label: str, settings: dict[str, Any], measured: Mapping[str, np.ndar
     values = {}
     for metric in HEADINGS:
         per_unit = np.asarray(measured.get(metric, np.zeros((1, 0))), float)
-        names = world["objects"] if metric == "discovery_loss" else world["in_view"]
         scale = 100.0 if metric == "frequency" else 1.0
         # Not strict: a world without truth may name objects, but has no discovery loss.
-        values[metric] = dict(zip(names, estimates(scale * per_unit), strict=False))
+        values[metric] = dict(zip(world[columns_of(metric)], estimates(scale * per_unit), strict=False))
     return Line(label=label, reward=settings["reward"], values=values)
 
 

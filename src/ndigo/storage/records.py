@@ -98,16 +98,20 @@ def check_meta(meta: Any, source: str) -> Part:
     return checked
 
 
+def columns_of(metric: str) -> str:
+    """Which names of its world the columns of a metric have."""
+    return "channels" if metric.endswith("_c") else "objects" if metric == "discovery_loss" else "in_view"
+
+
 def check_sizes(lines: Sequence[Part], world: Mapping[str, Any], source: str) -> None:
     """All arrays of the lines have as many rows, one per seed, and are as wide as their columns have names."""
-    names = {**dict.fromkeys(EVALUATION, "in_view"), "discovery_loss": "objects", "reward_c": "channels"}
     seeds = None
     for line in lines:
         for name, value in [*line.get("learning", {}).items(), *line.get("evaluation", {}).items()]:
-            if name not in names or names[name] not in world:
+            if name not in (*EVALUATION, "reward_c") or columns_of(name) not in world:
                 continue
             seeds = len(value) if seeds is None else seeds
-            width, wanted = len(value[0]) if value else 0, len(world[names[name]])
+            width, wanted = len(value[0]) if value else 0, len(world[columns_of(name)])
             # Without truth there is no loss to measure, though objects may have names.
             if len(value) != seeds or (width != wanted and (name != "discovery_loss" or width)):
                 found = f"{len(value)} seeds by {width}"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ndigo.errors import NdigoError, install, unknown_name
-from ndigo.storage.records import BY_SEED
+from ndigo.storage.records import BY_SEED, columns_of
 
 Log = Callable[[int, dict[str, float]], None]  # takes a step, and scalars by name
 
@@ -25,9 +25,9 @@ def scalars(line: dict[str, Any], world: dict[str, Any]) -> dict[str, float]:
             if mean.ndim == 0:
                 named[f"{group}/{name}"] = float(mean)
                 continue
-            kind = "channels" if name.endswith("_c") else "objects" if name == "discovery_loss" else "in_view"
             # Not strict: a world without truth may name objects, but has no discovery loss.
-            named |= {f"{group}/{name}/{label}": float(x) for label, x in zip(world[kind], mean, strict=False)}
+            columns = zip(world[columns_of(name)], mean, strict=False)
+            named |= {f"{group}/{name}/{label}": float(x) for label, x in columns}
     return named
 
 
