@@ -30,7 +30,7 @@ def module_of(name: str) -> str | None:
 
 
 def check_trust(trust: Collection[str]) -> None:
-    """An error unless all that is trusted could be modules: any other name would be of no use, without a word."""
+    """An error unless all that is trusted could be modules: any other name would silently do nothing."""
     if isinstance(trust, str) or not isinstance(trust, Collection):  # of a text every letter would be trusted
         example = trust if isinstance(trust, str) else "my_module"
         raise NdigoError(f"trust {trust!r}: expected a list of modules' names, such as [{example!r}]")

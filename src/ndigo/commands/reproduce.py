@@ -37,7 +37,7 @@ from ndigo.terminal.options import Switch
 from ndigo.training.cost import time_round
 
 TIMED = "from a short timing here, without compilation and evaluations"
-A_MOMENT = 1e-6  # minutes: what is left of a time that is over; the first row gets its first chunk even then
+A_MOMENT = 1e-6  # minutes, where none are left: enough for the first chunk of the first row, and for no other row
 
 
 @dataclass(frozen=True)

@@ -105,9 +105,9 @@ def _file(args: Arguments) -> Path:
 
 
 def _fitted(rows: Sequence[SweepRow], trust: Collection[str]) -> tuple[tuple[SweepRow, ...], list[str]]:
-    """The rows with the settings that their worlds leave them, and a line for each that is another.
+    """The rows with their settings as their worlds change them, and a line for each change.
 
-    What no row could train is an error before any does. The GPUs are the rows', so JAX here keeps to the CPU.
+    What cannot be trained is an error before any row begins. The GPUs are for the rows: here JAX keeps to the CPU.
     """
     import jax
 

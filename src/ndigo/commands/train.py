@@ -267,7 +267,7 @@ def _load_what_the_file_names(args: Arguments) -> None:
 
 
 def _basis(args: Arguments) -> str:
-    """Whose settings those are that no option says."""
+    """Where the settings come from that no option gives."""
     if args.config is not None and is_run(args.config):
         return f"settings of {args.config}"
     found = "" if args.preset else f" (JAX found {'no' if default_preset() == 'cpu' else 'a'} GPU)"
@@ -292,7 +292,7 @@ def _closing(runs: Sequence[Run], minutes: float | None, taken: float) -> int:
     """Says how the runs ended, after so many minutes; the exit code."""
     ended = {run.path: run.outcome for run in runs if run.outcome is not None}
     diverged = {path: outcome.problem for path, outcome in ended.items() if outcome.why == "diverged"}
-    # A stop before an end: it is what there is more to do after.
+    # Where some are stopped and others finished, the stop is told: there is more to train.
     outcome = max(
         (own for path, own in ended.items() if path not in diverged), key=lambda own: own.is_stop, default=None
     )

@@ -124,7 +124,7 @@ def find_all(args: Arguments) -> list[Found]:
 
 
 def gather(args: Arguments, agents: Sequence[Found]) -> Company:
-    """What is named itself must load; what merely lies in a named folder may not."""
+    """Who can be watched. An agent that is named must load; others in a named folder are loaded when chosen."""
     for path in args.paths:
         for agent in agents:
             if agent.path == path:
@@ -181,7 +181,7 @@ class Found:
 
     @cached_property
     def steps(self) -> tuple[int, ...]:
-        """Learner steps at which it can be watched; () where it is kept as it is now alone."""
+        """Learner steps at which it can be watched; () where it is kept as it is now and no other way."""
         if self.path.is_file() or not (past := milestones.steps(self.path)):
             return ()
         newest = checkpoint.steps(self.path / "checkpoints")[:1]

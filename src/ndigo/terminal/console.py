@@ -33,10 +33,9 @@ def plain_console(*, quiet: bool = False, stderr: bool = False) -> Console:
 
 
 def uncut(console: Console, table: Table) -> int:
-    """The least width at which rich breaks no word of a table, but for columns that fold theirs.
+    """The least width at which rich breaks no word of a table; columns that fold may break theirs.
 
-    It narrows the widest of the columns that wrap until the table fits, whatever words they hold: none may come to be
-    narrower than the longest word of any.
+    rich narrows the widest of the wrapping columns first, whatever its words: each needs room for the longest of any.
     """
     options = console.options.update(width=WIDEST)
     sizes = [
