@@ -11,6 +11,7 @@ from reference.maps import maze
 
 from ndigo.paper.claims import Part, above, below, decide, judge, less, no_difference
 from ndigo.paper.comparisons import half_of_knowing_the_room, known_after, prior
+from ndigo.paper.conclusion import part_text
 from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.experiments.across import all_claims
 from ndigo.paper.measured import MeasuredRow
@@ -216,3 +217,8 @@ def test_numbers_of_a_row_are_of_the_objects_steps_and_evaluations_that_they_say
     )
     split = numbers.reward_split()
     assert [split[name].mean for name in made.channels] == pytest.approx(paid[2].mean(axis=0))
+
+
+def test_a_comparison_without_an_interval_is_its_number_alone():
+    part = Part("a below b", "1 against 4, difference", Estimate(3.0, np.nan, np.nan), "undecided", ())
+    assert part_text(part) == "a below b: 1 against 4, difference 3.00, undecided"

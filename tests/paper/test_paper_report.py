@@ -180,6 +180,7 @@ def test_documents_have_their_blocks_written_and_the_rest_left_alone(rows, tmp_p
         (["report", "--paper", "--html", "page.txt"], "--html page.txt: the name must end in .html"),
         (["report", "--paper", "--docs", "plain.md"], "plain.md has no block to write"),
         (["report", "--paper", "--docs", "wrong.md"], "unknown block in wrong.md 'claim'"),
+        (["report", "--paper", "--docs", "latin.md"], "latin.md is no text in UTF-8"),
         (["report", "--paper", "--docs", "none.md"], "--docs none.md: it must be a document"),
         (["report", "--paper", "--rows", "plain.md"], "--rows plain.md: it must be a folder of rows"),
         (["report", "--paper", "--rows", "none"], "--rows none: it must be a folder of rows"),
@@ -189,6 +190,7 @@ def test_bad_input_gets_one_line_and_code_2(words, message, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results" / "rows").mkdir(parents=True)
     (tmp_path / "plain.md").write_text("nothing")
+    (tmp_path / "latin.md").write_bytes(b"na\xefve")
     (tmp_path / "wrong.md").write_text("<!-- ndigo report --paper: claim -->\nx\n<!-- end -->")
     assert main(words) == 2
     err = capsys.readouterr().err

@@ -11,7 +11,7 @@ from ndigo.paper.claims import Claim, JudgedClaim, Part, Verdict, count
 from ndigo.paper.comparisons import half_of_knowing_the_room, prior
 from ndigo.paper.experiment import EXPERIMENTS, Experiment, Row
 from ndigo.paper.measured import Rows
-from ndigo.report.numbers import number
+from ndigo.report.numbers import with_interval
 from ndigo.report.tables import Line
 
 FEW_ROWS = 4  # up to so many rows that a claim lacks are named
@@ -72,7 +72,7 @@ def conclusion(line: Line, experiment: Experiment | None, who: str | None = None
 
 
 def _named(names: Sequence[str], seen: str) -> str:
-    """What was seen with its name, which several have already."""
+    """What was seen, after the name of the one object; of several, each has its name already."""
     return f"{names[0]} {seen}" if len(names) == 1 else seen
 
 
@@ -144,9 +144,8 @@ def claim_text(nth: int, judged: JudgedClaim) -> str:
 
 
 def part_text(part: Part) -> str:
-    mean, low, high = map(number, part.estimate)
     figures = f"{part.figures} " if part.figures else ""
-    return f"{part.text}: {figures}{mean} ({low} to {high}), {part.status}"
+    return f"{part.text}: {figures}{with_interval(part.estimate)}, {part.status}"
 
 
 def _rows_in_words(rows: Sequence[Row]) -> str:

@@ -22,7 +22,7 @@ from ndigo.paper.experiment import Row
 from ndigo.paper.measured import Rows
 from ndigo.paper.plan import RECIPE, all_rows, recipe
 from ndigo.paper.tables import COLUMNS, paper_sheets
-from ndigo.report.numbers import number, with_interval
+from ndigo.report.numbers import with_interval
 from ndigo.report.page import Section
 from ndigo.report.sheets import Sheet, as_markdown
 from ndigo.storage.run_folder import write_whole
@@ -133,6 +133,8 @@ def write_docs(path: Path, known: dict[str, str]) -> list[str]:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise NdigoError(f"cannot read {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise NdigoError(f"{path} is no text in UTF-8") from None
     names = [match[2] for match in BLOCK.finditer(text)]
     if not names:
         raise NdigoError(f"{path} has no block to write, from <!-- ndigo report --paper: NAME --> to <!-- end -->")
@@ -165,9 +167,8 @@ def _claim(judged: JudgedClaim) -> str:
 
 
 def _part(part: Part) -> str:
-    mean, low, high = (number(x) for x in part.estimate)
     return (
-        f'<li>{escape(part.text)}: {escape(part.figures)} {mean} <span class="soft">({low} to {high})</span> '
+        f"<li>{escape(part.text)}: {escape(part.figures)} {with_interval(part.estimate)} "
         f'<span class="{part.status}">{part.status}</span></li>'
     )
 
