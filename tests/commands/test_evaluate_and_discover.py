@@ -134,6 +134,7 @@ def test_a_conclusion_stands_before_the_table_and_tells_its_means(exp1_run, caps
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["evaluate", str(exp1_run.path), "--episodes", "5"]) == 0
     out = capsys.readouterr().out
+    assert out.splitlines()[2].endswith(" knows the room and 0 the cell.")  # whole, where no terminal would break it
     said = " ".join(out[: out.index("visits")].split())
     ((seen, first, loss),) = re.findall(SAID, said)
     result = exp1_run.evaluate(5)

@@ -58,10 +58,10 @@ def run(args: Arguments) -> None:
         return
     line = measure(trained, trained.settings["reward"], args.episodes, args.seed)
     experiment = experiment_of(trained.settings["config"]["world"])
-    console = plain_console()
-    print(fitted(f"{args.path}: {trained.settings['config']['world']}, {basis(trained.num_seeds, args.episodes)}\n"))
     text = episodes_conclusion(line) if line.of_episodes else conclusion(line, experiment)
-    console.print(text, "", sep="\n", highlight=False)
+    about = f"{args.path}: {trained.settings['config']['world']}, {basis(trained.num_seeds, args.episodes)}"
+    print(fitted(f"{about}\n\n{text}\n"))
+    console = plain_console()
     for table in (episodes_table([line]), channel_table([line])):
         if table is not None:
             console.print(table, "")
