@@ -12,7 +12,7 @@ from made_up_rows import contents, make_up
 
 from ndigo.errors import NdigoError
 from ndigo.paper.experiments import Row
-from ndigo.paper.plan import all_rows, load_rows, ships_agent
+from ndigo.paper.plan import SHIPS_AGENT, all_rows, load_rows
 from ndigo.paper.rows import load_row, save_row, sealed_result, thin
 from ndigo.storage.run_folder import WriteError, sealed_settings
 from ndigo.storage.seal import seal
@@ -57,7 +57,7 @@ def test_a_folder_comes_back_and_all_of_them_with_their_agents_fit_into_14_megab
     # Parameters of an agent in two bytes each.
     megabytes = {"exp3": 1.21, "exp5": 1.44}
     agents = [
-        1.28 if row.reward == "icm" else megabytes.get(row.experiment, 1.15) for row in all_rows() if ships_agent(row)
+        1.28 if row.reward == "icm" else megabytes.get(row.experiment, 1.15) for row in all_rows() if row in SHIPS_AGENT
     ]
     assert len(agents) == 8
     assert sum(agents) < 10

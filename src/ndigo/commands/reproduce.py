@@ -22,7 +22,7 @@ from ndigo.errors import NdigoError
 from ndigo.paper import plan
 from ndigo.paper.experiments import Row, find_experiment
 from ndigo.paper.measured import compared, measured
-from ndigo.paper.plan import Job, all_rows, find_row, find_rows, job_of, recipe, ships_agent
+from ndigo.paper.plan import Job, all_rows, find_row, find_rows, job_of, recipe
 from ndigo.paper.reproduce import cost, finish, pace_of, steps_done
 from ndigo.paper.rows import RowFolder, load_row, ship_row
 from ndigo.paper.tables import compared_with_paper
@@ -171,7 +171,7 @@ def _close(job: Job, made: Run, rows: Path, shipped: dict[Row, RowFolder]) -> No
                 made.trained(),
                 experiment.discovers,
                 episodes=plan.EPISODES,
-                keeps_agent=ships_agent(job.row),
+                keeps_agent=job.row in plan.SHIPS_AGENT,
             )
     folder = load_row(made.path / "row")
     print(f"{job.row.name}, {basis(made.config.seeds, plan.EPISODES)}\n")

@@ -33,8 +33,18 @@ def discovery_figure(experiment: Experiment, rows: Rows) -> Figure | None:
     if not there:
         return None
     with rc_context(STYLE):
-        figure, axis = _empty("learner steps", "discovery loss (nats)")
-        ends = [_line(axis, numbers.row.reward, numbers.steps, numbers.discovery_curve()) for numbers in there]
+        figure = Figure(figsize=(COLUMN, 0.7 * COLUMN), layout="constrained")
+        axis = figure.subplots()
+        axis.set(xlabel="learner steps", ylabel="discovery loss (nats)")
+        plain(axis)
+        ends = []
+        for numbers in there:
+            reward, values = numbers.row.reward, bootstrap(numbers.discovery_curve())
+            look = stroke_of(reward)
+            _drawn(
+                axis, numbers.steps, values, color=look.colour, label=reward, linestyle=look.dash, marker=look.marker
+            )
+            ends.append((float(values[0][-1]), reward, look.colour))
         if (known := _level(axis, experiment)) is not None:
             ends.append((known[0], known[1], INK))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x else "0"))
@@ -91,22 +101,6 @@ def _pooled(loss: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, Interval]:
 def _there(experiment: Experiment, rows: Rows) -> list[MeasuredRow]:
     planned = [Row(experiment.name, reward) for reward in experiment.all_rewards]
     return [rows[row] for row in planned if row in rows]
-
-
-def _empty(x: str, y: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(COLUMN, 0.7 * COLUMN), layout="constrained")
-    axis = figure.subplots()
-    axis.set_xlabel(x)
-    axis.set_ylabel(y)
-    plain(axis)
-    return figure, axis
-
-
-def _line(axis: Axes, reward: str, x: np.ndarray, values: np.ndarray) -> tuple[float, str, str]:
-    """Draws it; returns where it ends, its name and its colour."""
-    style, interval = stroke_of(reward), bootstrap(values)
-    _drawn(axis, x, interval, color=style.colour, label=reward, linestyle=style.dash, marker=style.marker)
-    return float(interval[0][-1]), reward, style.colour
 
 
 def _drawn(

@@ -23,13 +23,7 @@ FIRST = 100  # learner steps; then 1, 2 and 5 times the powers of ten
 
 def slot(step: int) -> int:
     """How many of 100, 200, 500, 1,000 ... are reached."""
-    count, scale = 0, FIRST
-    while True:
-        for times in (1, 2, 5):
-            if times * scale > step:
-                return count
-            count += 1
-        scale *= 10
+    return sum(times * FIRST * 10**power <= step for power in range(9) for times in (1, 2, 5))
 
 
 def steps(run: Path) -> list[int]:
