@@ -170,6 +170,10 @@ def test_all_walks_the_missing_rows_of_the_plan(tmp_path, monkeypatch, capsys):
     ]
     assert "about 60 s on cpu (as its experiment's shipped rows took)" in out
     assert out.endswith("in all: 2 rows, about 2 min one after the other\n")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "64")
+    assert main(["reproduce", "--all", "--rows", "rows", "--dry-run"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 64
 
 
 def test_one_round_is_timed_for_all_rows_of_a_command(tmp_path, monkeypatch, capsys):

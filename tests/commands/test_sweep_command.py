@@ -129,6 +129,10 @@ def test_a_presets_window_is_cut_to_the_worlds_episodes_as_ndigo_train_does(tmp_
     cut, rows = capsys.readouterr().out.splitlines()[:2]
     assert cut == "window 100 is cut to 12, the steps of an episode of three_doors"
     assert rows == "2 rows: 2 waiting, in runs/sweep"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    assert main(["sweep", str(file), "--dry-run", *TRUST]) == 0
+    assert " ".join(capsys.readouterr().out.splitlines()[:2]) == cut  # broken between words
 
 
 def test_status_says_where_a_folder_has_a_run_of_other_settings(tmp_path, capsys):

@@ -99,7 +99,7 @@ def run(args: Arguments) -> int:
         if source == TIMED:
             timed = pace or 0.0, f"as {job.row.name}, timed here"
         of_how_many = f"[{number}/{len(jobs)}] " if len(jobs) > 1 else ""
-        print(of_how_many, fitted(cost(job, pace, source)), sep="", flush=True)
+        print(fitted(of_how_many + cost(job, pace, source)), flush=True)
         if args.dry_run:
             seconds_in_all += (pace or 0.0) * (job.config.learner_steps - steps_done(job))
             continue

@@ -23,7 +23,7 @@ from ndigo.scale.engine import Asked, Work, find_engine
 from ndigo.scale.status import STATES, Seen, look
 from ndigo.scale.sweep import ENGINE_TABLES, MOVE_AWAY, SweepRow, read_sweep, refuse_other_settings
 from ndigo.scale.takes import check_takes
-from ndigo.terminal.console import plain_console
+from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Switch, Trust, within
 from ndigo.terminal.working import working
 from ndigo.training.signals import StopSignals, stop_signals
@@ -75,23 +75,23 @@ def run(args: Arguments) -> int:
         rows, told = _fitted(sweep.rows, args.trust)
     sweep = replace(sweep, rows=rows)
     seen = [look(row) for row in sweep.rows]
-    print(*told, f"{_summary(seen)}, in {sweep.out}", sep="\n", flush=True)
+    _say("\n".join([*told, f"{_summary(seen)}, in {sweep.out}"]))
     if args.dry_run:
         plain_console().print(_table(sweep.rows))
         return 0
     # What runs already is watched with the rest, and not begun a second time.
     left = [(row, now) for row, now in zip(sweep.rows, seen, strict=True) if now.state != "done"]
     if not left:
-        print(f"see ndigo report {quote(str(sweep.out))}")
+        _say(f"see ndigo report {quote(str(sweep.out))}")
         return 0
     new = [row for row, now in left if now.state != "running"]
     work = find_engine(args.on)(sweep, new, Asked(args.jobs, args.address))
     again = f"ndigo sweep status {quote(str(sweep.file))}" + (f" --out {quote(str(args.out))}" if args.out else "")
     what = f"training {len(new)} of them" if new else "watching"
-    print(f"{what} on {work.about}; to see how far they are: {again}", flush=True)
+    _say(f"{what} on {work.about}; to see how far they are: {again}")
     code = _follow(work, [row for row, _ in left], again)
     if any(look(row).state == "done" for row in sweep.rows):
-        print(f"see ndigo report {quote(str(sweep.out))}")
+        _say(f"see ndigo report {quote(str(sweep.out))}")
     return code
 
 
@@ -143,18 +143,18 @@ def _tell_others(rows: Sequence[SweepRow]) -> None:
         try:
             refuse_other_settings(row.path, row.config, MOVE_AWAY, but={*SETTLED} - row.given)
         except NdigoError as error:
-            return print(error)
+            return _say(str(error))
 
 
 def _follow(work: Work, rows: Sequence[SweepRow], again: str) -> int:
     """Tells of every row that ends, until all have or a signal comes."""
     ended: dict[str, Seen] = {}
     is_stopping = False
-    with stop_signals(lambda text: print(text, flush=True)) as signals:
+    with stop_signals(_say) as signals:
         while not work.is_over() or any(look(row).state == "running" for row in rows if row.name not in ended):
             _tell_ended(rows, ended)
             if signals.first and work.outlives:
-                print(f"the rows go on without this command ({work.outlives}); look again with {again}")
+                _say(f"the rows go on without this command ({work.outlives}); look again with {again}")
                 return 128 + signal.Signals[signals.first]
             if signals.first and not is_stopping:
                 is_stopping = True
@@ -167,13 +167,13 @@ def _follow(work: Work, rows: Sequence[SweepRow], again: str) -> int:
             _pause(work.poll_seconds, signals)
         _tell_ended(rows, ended)
     seen = [look(row) for row in rows]
-    print(_summary(seen))
+    _say(_summary(seen))
     if signals.first:
-        print("the same command goes on from here")
+        _say("the same command goes on from here")
         return 128 + signal.Signals[signals.first]
     if all(now.state == "done" for now in seen):
         return 0
-    print("the same command tries the others again")
+    _say("the same command tries the others again")
     return 1
 
 
@@ -182,7 +182,11 @@ def _tell_ended(rows: Sequence[SweepRow], ended: dict[str, Seen]) -> None:
         if row.name not in ended and (now := look(row)).state in ("done", "failed"):
             ended[row.name] = now
             outcome = f"failed: {now.why}" if now.state == "failed" else f"done at step {now.step:,}"
-            print(f"[{len(ended)}/{len(rows)}] {row.name}: {outcome}", flush=True)
+            _say(f"[{len(ended)}/{len(rows)}] {row.name}: {outcome}")
+
+
+def _say(text: str) -> None:
+    print(fitted(text), flush=True)
 
 
 def _pause(seconds: float, signals: StopSignals) -> None:
