@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from made_up_runs import write_run
@@ -33,6 +34,15 @@ def test_what_is_not_the_same_but_for_its_seed_stands_alone(tmp_path):
     pools = pooled([*others, *twice])
     assert [[run.path.name for run in pool.runs] for pool in pools] == [["pg"], ["two"], ["first"], ["again"]]
     assert {pool.more for pool in pools} == {""}
+
+
+def test_agents_are_told_apart_by_as_much_as_it_takes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for path, reward in (("a/run", "pe"), ("b/run", "pe"), ("b/other", "pe"), ("b/last", "icm")):
+        write(Path(path), 0, reward=reward)
+    assert main(["report", "a/run", "b/run", "b/other", "b/last", "--json"]) == 0
+    (lines,) = json.loads(capsys.readouterr().out).values()
+    assert [line["label"] for line in lines] == ["a/run", "b/run", "other", "icm"]
 
 
 def test_a_run_that_is_behind_is_met_at_the_last_step_that_both_have(tmp_path):

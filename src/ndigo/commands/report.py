@@ -170,13 +170,14 @@ def _basis(pools: Sequence[Pool]) -> str:
 
 def _lines(pools: Sequence[Pool], say: Callable[[str], None] = lambda text: None) -> list[Line]:
     """One per run, or per runs that differ in their seed alone, shown as they are made."""
-    rewards = [pool.settings()["reward"] for pool in pools]
+    rewards, names = [pool.settings()["reward"] for pool in pools], [pool.name for pool in pools]
     lines = []
     for pool, reward in zip(pools, rewards, strict=True):
         last, settings = pool.evaluations()[-1], pool.settings()
-        label = reward if rewards.count(reward) == 1 else pool.name
+        path = f"{pool.path}{pool.more}"
+        label = reward if rewards.count(reward) == 1 else pool.name if names.count(pool.name) == 1 else path
         seeds = how_many(settings["config"]["seeds"], "seed")
-        say(f"  {pool.path}{pool.more}: {reward}, {seeds}, step {last['step']:,}")
+        say(f"  {path}: {reward}, {seeds}, step {last['step']:,}")
         line = line_of(label, settings, last["evaluation"])
         lines.append(with_episode_numbers(line, settings, last["evaluation"]))
     return lines
