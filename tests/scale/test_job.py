@@ -14,10 +14,10 @@ import pytest
 from sweep_files import write_sweep
 from tiny_runs import numbers
 
-from ndigo.errors import NdigoError, UserCodeError
+from ndigo.errors import FailedError, NdigoError, UserCodeError
 from ndigo.scale import job
 from ndigo.scale.job import train_rows
-from ndigo.scale.local import LOG, Pool, note_sudden_end, places
+from ndigo.scale.local import LOG, Pool, note_sudden_end, places, visible_gpus
 from ndigo.scale.note import Interrupted, Note, read_note, write_note
 from ndigo.scale.status import look
 from ndigo.scale.sweep import read_sweep
@@ -148,6 +148,13 @@ def test_a_row_of_a_pack_that_diverges_fails_alone_and_a_retry_finishes_the_othe
     assert look(bad).why == why
     assert [line["step"] for line in numbers(good[0].path)] == [4, 8, 12, 16, 20]
     assert [line["step"] for line in numbers(bad.path)] == [4, 8]
+
+
+def test_a_machine_on_which_jax_cannot_begin_is_one_line(monkeypatch):
+    monkeypatch.setattr("ndigo.scale.local.entry_points", lambda group: [group])  # JAX for GPUs is installed
+    monkeypatch.setattr("ndigo.scale.local.COUNT_GPUS", "raise AssertionError")
+    with pytest.raises(FailedError, match=r"^JAX finds no device to train on; python -c .* shows why$"):
+        visible_gpus()
 
 
 def test_a_process_has_one_gpu_and_more_processes_share_them():

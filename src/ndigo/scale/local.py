@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from ndigo.errors import FailedError
 from ndigo.scale.engine import Asked, Work
 from ndigo.scale.note import read_note, remove_note, write_note
 from ndigo.scale.sweep import Sweep, SweepRow
@@ -41,8 +42,10 @@ def visible_gpus() -> list[str]:
     """What CUDA calls the GPUs that JAX would use. Asked in a process of its own: to look is to take their memory."""
     if not entry_points(group="jax_plugins"):  # JAX for the CPU alone
         return []
-    command = [*PYTHON, "-c", COUNT_GPUS]
-    count = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1])
+    found = subprocess.run([*PYTHON, "-c", COUNT_GPUS], capture_output=True, text=True)
+    if found.returncode:  # as with JAX_PLATFORMS=cuda and no GPU
+        raise FailedError("JAX finds no device to train on; python -c 'import jax; jax.devices()' shows why")
+    count = int(found.stdout.split()[-1])
     named = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     return named[:count] if named else [str(i) for i in range(count)]
 
