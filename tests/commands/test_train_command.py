@@ -256,8 +256,9 @@ def test_a_run_that_lies_in_a_folder_of_a_worlds_name_hides_no_world(tmp_path, m
     assert main(["train", "exp1", "--preset", "cpu", "--dry-run"]) == 0
 
 
-def test_a_folder_that_holds_a_run_is_not_trained_over(finished, capsys):
-    message = error([WORLD, *FLAGS, "--out", str(finished.path)], capsys)
+@pytest.mark.parametrize("vary", [[], ["--vary", "gamma=0.9,0.99"]], ids=["alone", "beside"])
+def test_a_folder_that_holds_a_run_is_not_trained_over_nor_into(vary, finished, capsys):
+    message = error([WORLD, *FLAGS, *vary, "--out", str(finished.path)], capsys)
     assert message == (
         f"{finished.path} already holds a run; continue it with --resume {finished.path} or choose another --out"
     )

@@ -227,8 +227,8 @@ def _begin(config: Config, args: Arguments, logs: Sequence[str]) -> tuple[list[R
     beside = varied(args.vary, config)
     choose_mesh(args.mesh, config, len(beside) * config.seeds)
     out = args.out or default_path(config)
-    for name in beside:
-        RunFolder.refuse_taken(out / name)
+    for path in (out, *(out / name for name in beside)):
+        RunFolder.refuse_taken(path)
     about["is_beside"] = True
     return [create_run(**_given(own, args), **about, out=out / name) for name, own in beside.items()], [*told]
 
