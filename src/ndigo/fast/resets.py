@@ -29,7 +29,8 @@ def begin_where(reset: Callable[[Array], Any], is_over: Bool[Array, ""], key: Ar
     """`reset(key)` where the episode is over, else the state: for one actor, or under any number of `vmap`s."""
     if num_operations(jax.make_jaxpr(reset)(key).jaxpr) <= FEW:
         return rollout.begin_where(reset, is_over, key, state)
-    return _one(reset)(is_over, jax.random.key_data(key), state)
+    one = jax.tree.map(lambda x: jnp.asarray(x)[None], (is_over, jax.random.key_data(key), state))
+    return jax.tree.map(lambda x: x[0], _many(reset)(*one))
 
 
 def num_operations(jaxpr: Any) -> int:
@@ -38,21 +39,8 @@ def num_operations(jaxpr: Any) -> int:
     return sum(sum(map(num_operations, called)) if called else 1 for called in inner)
 
 
-def _one(reset: Callable[[Array], Any]) -> Callable[..., Any]:
-    @custom_vmap
-    def one(is_over: Array, words: Array, state: Any) -> Any:
-        many = jax.tree.map(lambda x: x[None], (is_over, words, state))
-        return jax.tree.map(lambda x: x[0], _many(reset)(*many))
-
-    @one.def_vmap
-    def over_actors(axis_size: int, is_batched: Any, *args: Any) -> Any:
-        return _many(reset)(*_with_axis(axis_size, is_batched, args)), jax.tree.map(lambda _: True, args[2])
-
-    return one
-
-
 def _many(reset: Callable[[Array], Any]) -> Callable[..., Any]:
-    """The same for N actors at once; one more axis makes N more of them."""
+    """`begin_where` for N actors; under `vmap` the actors of all axes are one batch."""
 
     @custom_vmap
     def many(is_over: Array, words: Array, state: Any) -> Any:
