@@ -25,8 +25,7 @@ from ndigo.frames import Frame
 from ndigo.networks import Core, lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.streams.collector import Collector, exploring
-from ndigo.training.streams.crowd import make_streams
-from ndigo.training.streams.host_rows import make_stand_in
+from ndigo.training.streams.crowd import make_stand_in, make_streams
 from ndigo.types import Episode, Twins, Window, action_type
 from ndigo.worlds import World
 
@@ -103,7 +102,7 @@ def cut_windows(
     )
 
 
-def make_episodes(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Collector:
+def make_episodes(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts) -> Collector:
     """The collector of a world whose episodes all have one length: an episode per actor and round."""
     starts = window_starts(world.num_steps, config.window)
     every = math.gcd(world.num_steps, *starts)  # the Q-network's state is kept where a window can start

@@ -8,12 +8,11 @@ the belief and the Q-network's state before it, as they were then (R2D2's stored
 collector.py      the record that makers of actors return, here and for whole episodes (`training/acting.py`)
 actor.py          one actor: its state, its choice at a frame, its step to the next
 slots.py          an actor's slots, played on the device and cut into windows
-crowd.py          all actors of a seed, exploring and greedy
+crowd.py          all actors of a seed, exploring and greedy; their slots as windows of the replay
 
 The rest is for worlds whose environments are stepped by processes of the host, while the device decides and learns:
 
 hosted.py         the trainer of such a world
 host_slots.py     the environments, and the slots of actors in them
-host_rows.py      those slots as windows of the replay
 host_episodes.py  greedy episodes, and what is measured of them
 """

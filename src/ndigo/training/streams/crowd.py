@@ -1,7 +1,8 @@
-"""All actors of one seed, in a world on the device: how they explore, round by round, and how they are evaluated."""
+"""All actors of one seed: how they explore, round by round, and how they are evaluated."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import equinox as eqx
@@ -12,17 +13,19 @@ from jaxtyping import Array, Float
 
 from ndigo.agents.agent import Params
 from ndigo.config import Config
-from ndigo.devices.parts import ALONE, Parts
+from ndigo.devices.parts import Parts
 from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Measured
 from ndigo.evaluation.streams import Note, measure_streams, note
-from ndigo.networks import lower
+from ndigo.networks import Core, lower
 from ndigo.rewards import IntrinsicReward
-from ndigo.training.streams.actor import Actor, new_actor
+from ndigo.training.streams.actor import Actor, new_actor, new_actors
 from ndigo.training.streams.collector import Collector, exploring
-from ndigo.training.streams.slots import believe, cut_slots, play_slots
+from ndigo.training.streams.host_slots import nothing_seen
+from ndigo.training.streams.slots import Slots, believe, cut_slots, play_slots, whole_stream
 from ndigo.types import Twins, Window
 from ndigo.worlds import World
+from ndigo.worlds.host import on_the_host
 
 
 class Crowd(eqx.Module):
@@ -41,7 +44,14 @@ def windows_of_actor(config: Config, world: World, reward: IntrinsicReward) -> i
     return max(config.round_steps // config.window, 1)
 
 
-def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts = ALONE) -> Collector:
+def rows_of(config: Config, world: World, core: Core, slots: Slots, crowd: Crowd) -> tuple[Window, Crowd]:
+    """The slots [E, ...] of the actors as windows of the replay, and the actors with the beliefs after them."""
+    rows = jax.vmap(lambda slots: cut_slots(slots, config.window, world.num_actions))(slots)
+    rows, b_tm1 = believe(world, core, rows, crowd.b_tm1)
+    return jax.tree.map(lambda x: lax.collapse(x, 0, 2), rows), replace(crowd, b_tm1=b_tm1)
+
+
+def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twins, parts: Parts) -> Collector:
     epsilons, longest, evaluation_epsilon = exploring(config, reward)
     num_windows = windows_of_actor(config, world, reward)
     num_slots = num_windows * config.window
@@ -56,14 +66,12 @@ def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twin
         params = lower(params, config.precision)
         network = by.joined(params.agent)
 
-        def one(key: Array, actor: Actor, epsilon: Array) -> tuple[Actor, Window]:
-            actor, slots, _ = play(world, network, key, actor, epsilon, num_slots, longest)
-            return actor, cut_slots(slots, config.window, world.num_actions)
+        def one(key: Array, actor: Actor, epsilon: Array) -> tuple[Actor, Slots]:
+            return play(world, network, key, actor, epsilon, num_slots, longest)[:2]
 
         keys = jax.random.split(key, config.actors)
-        actors, rows = jax.vmap(one)(parts.own(keys), crowd.actors, parts.own(epsilons))
-        rows, b_tm1 = believe(world, params.model.core, rows, crowd.b_tm1)
-        return jax.tree.map(lambda x: lax.collapse(x, 0, 2), rows), Crowd(actors=actors, b_tm1=b_tm1)
+        actors, slots = jax.vmap(one)(parts.own(keys), crowd.actors, parts.own(epsilons))
+        return rows_of(config, world, params.model.core, slots, replace(crowd, actors=actors))
 
     def measure(params: Params, key: Array) -> Measured:
         """Greedy streams of `num_steps` slots, each from the start of an episode."""
@@ -74,9 +82,7 @@ def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twin
             key_reset, key_play = jax.random.split(key)
             actor, noting = new_actor(world.reset(key_reset), network.size), partial(note, world)
             _, slots, notes = play(world, network, key_play, actor, evaluation_epsilon, world.num_steps, 1, noting)
-            whole = cut_slots(slots, world.num_steps, world.num_actions)
-            stream = jax.tree.map(lambda x: x[0], whole)
-            return eqx.tree_at(lambda w: w.belief, stream, jnp.zeros(size)), notes
+            return whole_stream(world, slots, size), notes
 
         streams = jax.vmap(one)(jax.random.split(key, config.evaluation_episodes))
         return measure_streams(world, reward, params, *streams)
@@ -88,3 +94,18 @@ def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twin
         windows_per_round=config.actors // parts.num * num_windows,
         steps=num_slots,
     )
+
+
+def make_stand_in(config: Config, world: World, reward: IntrinsicReward) -> Collector:
+    """For a world of the host: empty windows, for their shapes and types alone; `hosted.py` plays in its stead."""
+    num_windows = windows_of_actor(config, world, reward)
+    E, num_slots = config.actors, num_windows * config.window
+
+    def start(key: Array, params: Params) -> Crowd:
+        return Crowd(actors=new_actors((E,), params.agent.size), b_tm1=jnp.zeros((E, params.model.core.size)))
+
+    def explore(key: Array, params: Params, crowd: Crowd) -> tuple[Window, Crowd]:
+        slots = nothing_seen(world, params.agent.size, (E,), num_slots, num_windows)
+        return rows_of(config, world, params.model.core, slots, crowd)
+
+    return Collector(start, explore, on_the_host(world.name), E * num_windows, num_slots)

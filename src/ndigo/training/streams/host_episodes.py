@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +21,7 @@ from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.streams.actor import new_actors
 from ndigo.training.streams.host_slots import Play, SeedEnvironments, drawing
-from ndigo.training.streams.slots import Slots, cut_slots
+from ndigo.training.streams.slots import Slots, whole_stream
 from ndigo.types import Twins
 from ndigo.worlds import World
 from ndigo.worlds.host import Told, seed_of
@@ -51,9 +50,7 @@ def make_measure(
 
     def measure_seed(params: Params, slots: Slots, place: Array, happens: Array) -> Measured:
         params = lower(params, config.precision)
-        cut = jax.vmap(lambda slots: cut_slots(slots, num_steps, world.num_actions))(slots)
-        streams = jax.tree.map(lambda x: x[:, 0], cut)
-        streams = eqx.tree_at(lambda w: w.belief, streams, jnp.zeros((len(streams.start), params.model.core.size)))
+        streams = jax.vmap(lambda slots: whole_stream(world, slots, params.model.core.size))(slots)
         where = place if place.shape[-1] else code_of(world.frame, world.frame.unpack(slots.o_t))
         notes = Note(place=jax.vmap(jax.vmap(hash_of))(where), happens=happens)
         return measure_streams(world, reward, params, streams, notes)

@@ -30,9 +30,8 @@ from ndigo.rewards import IntrinsicReward
 from ndigo.training.rounds import make_learn
 from ndigo.training.signals import nothing, wait_for
 from ndigo.training.streams.collector import exploring
-from ndigo.training.streams.crowd import Crowd
+from ndigo.training.streams.crowd import Crowd, rows_of
 from ndigo.training.streams.host_episodes import make_measure
-from ndigo.training.streams.host_rows import rows_of
 from ndigo.training.streams.host_slots import SeedEnvironments, drawing, make_player
 from ndigo.training.streams.slots import Slots
 from ndigo.types import Twins
@@ -59,7 +58,7 @@ def hosted(trainer: Trainer, config: Config, world: World, reward: IntrinsicRewa
         return dataclasses.replace(crowd, actors=actors), told, slots
 
     def store(stored: Ring, params: Params, slots: Slots, crowd: Crowd) -> tuple[Ring, Crowd]:
-        rows, crowd = rows_of(config, world, params, slots, crowd)
+        rows, crowd = rows_of(config, world, lower(params, config.precision).model.core, slots, crowd)
         return trainer.replay.add(stored, rows), crowd
 
     def begin(params: Params, crowd: Crowd, key: Array) -> tuple[Crowd, Told]:

@@ -104,6 +104,12 @@ def cut_slots(slots: Slots, T: int, num_actions: int) -> Window:
     )
 
 
+def whole_stream(world: World, slots: Slots, belief_size: int) -> Window:
+    """All slots of an actor as one window; they start with the first frame of an episode."""
+    rows = cut_slots(slots, len(slots.a_t), world.num_actions)
+    return eqx.tree_at(lambda w: w.belief, jax.tree.map(lambda x: x[0], rows), jnp.zeros(belief_size))
+
+
 def believe(world: World, core: Core, rows: Window, b_tm1: Float[Array, "E D"]) -> tuple[Window, Float[Array, "E D"]]:
     """The windows [E, W, ...] of E actors with the belief before each window, and the beliefs after the last ones."""
 
