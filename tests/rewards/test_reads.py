@@ -105,12 +105,15 @@ def test_new_reads_of_a_record_are_a_new_sum():
     expected = by_definition(loss_tk, began, far.reads)
     np.testing.assert_allclose(paid_for(far, loss_tk, began, 0, ends=False).r_t, expected[:T], atol=1e-6)
     assert dataclasses.replace(far, reads=()).pay is pay_stored
+
+
+def test_a_reward_looks_as_far_ahead_as_anything_that_it_reads():
     assert IntrinsicReward("further", reads=((1, 1.0),), num_ahead=5).num_ahead == 5
+    pay = make_reward("icm").pay
+    assert IntrinsicReward("own", pay, reads=((3, 1.0),)).num_ahead == 3
+    assert IntrinsicReward("old", pay, reads=((3, 1.0),), reads_memory=((7, 1.0),), num_ahead=2).num_ahead == 7
 
 
 def test_reads_that_no_table_has_are_one_line():
     with pytest.raises(NdigoError, match=r"reward none: reads has k = 0, expected 1 to 1000"):
         IntrinsicReward("none", reads=((0, 1.0), (2, 1.0)))
-    pay = make_reward("icm").pay
-    with pytest.raises(NdigoError, match=r"reward far: reads has k = 3, expected 1 to num_ahead, which is 2"):
-        IntrinsicReward("far", pay, reads=((3, 1.0),), num_ahead=2)

@@ -131,8 +131,7 @@ def test_what_a_reward_reads_is_kept_in_order_however_it_is_given():
         ({"reads": (1, 1.0)}, r"reads is \(1, 1\.0\), expected pairs"),
         ({"reads": ((1.5, 1.0),)}, r"reads is \(\(1\.5, 1\.0\),\), expected pairs"),
         ({"reads": ((0, 1.0),)}, "reads has k = 0, expected 1 to 1000"),
-        ({"reads_memory": ((6, 1.0),)}, "reads_memory has k = 6, expected 1 to num_ahead, which is 5"),
-        ({"num_ahead": 4}, "reads has k = 5, expected 1 to num_ahead, which is 4"),
+        ({"reads_memory": ((1001, 1.0),)}, "reads_memory has k = 1001, expected 1 to 1000"),
         ({"trains_belief": True}, "reads is .*, expected none: with trains_belief nothing is predicted"),
     ],
 )

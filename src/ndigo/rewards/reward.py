@@ -140,7 +140,7 @@ class IntrinsicReward:
     remember: Callable[[Any], Any] = _nothing  #: model -> memory
     after_update: Callable[[Any, Any, Paid, Any], Any] = _unchanged
     on_episode: Callable[[Any], PayEpisode] | None = None
-    num_ahead: int = 1  #: the furthest prediction it reads: K is at least this
+    num_ahead: int = 1  #: the furthest prediction that `pay` reads: K is at least this, and as far as `reads` go
     reads: Reads = ()  #: sorted when the record is made
     reads_memory: Reads = ()
     trains_belief: bool = False  #: True: the belief learns from Paid.loss and nothing is predicted
@@ -153,15 +153,9 @@ class IntrinsicReward:
             object.__setattr__(self, name, _sorted_reads(self, name))
         # A `PaySum` was made here, for the record that this one is a copy of (`dataclasses.replace`).
         if isinstance(self.pay, PaySum) or (self.pay is pay_stored and self.on_episode is None):
-            self._pay_what_it_reads()
-        for name in ("reads", "reads_memory"):
-            _refuse_too_far(self, name)
-
-    def _pay_what_it_reads(self) -> None:
-        """Makes the `pay` of a reward that has no function of its own, and looks ahead as far as it reads."""
-        object.__setattr__(self, "pay", PaySum(self.reads, self.reads_memory) if self.reads else pay_stored)
-        if self.reads and isinstance(self.num_ahead, int):  # anything else is refused later, by the gate
-            furthest = max(k for k, _ in (*self.reads, *self.reads_memory))
+            object.__setattr__(self, "pay", PaySum(self.reads, self.reads_memory) if self.reads else pay_stored)
+        if isinstance(self.num_ahead, int):  # anything else is refused later, by the gate
+            furthest = max((k for k, _ in (*self.reads, *self.reads_memory)), default=0)
             object.__setattr__(self, "num_ahead", max(self.num_ahead, furthest))
 
     @property
@@ -201,13 +195,6 @@ def _sorted_reads(reward: IntrinsicReward, name: str) -> Reads:
         if not math.isfinite(w):
             raise NdigoError(f"{whose} has the weight {w}, expected a finite number")
     return tuple(pairs)
-
-
-def _refuse_too_far(reward: IntrinsicReward, name: str) -> None:
-    for k, _ in getattr(reward, name):
-        if isinstance(reward.num_ahead, int) and k > reward.num_ahead:
-            limit = f"num_ahead, which is {reward.num_ahead}"
-            raise NdigoError(f"reward {reward.name}: {name} has k = {k}, expected 1 to {limit}")
 
 
 def refuse_short(reward: IntrinsicReward, holder: str, num_steps: int, so: str) -> None:
