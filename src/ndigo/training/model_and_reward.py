@@ -54,14 +54,14 @@ def predict_and_pay(
     `own` are the reward's own networks and `memory` what it keeps between updates. For one part of a batch that is
     split between devices, the losses are scaled so that the mean over all parts is the whole batch's loss.
     """
-    full_precision = own, memory, lax.stop_gradient(model)
-    model, own, memory = lower((model, own, memory), config.precision)
     num_pairs, share = of_whole_batch(model, window, parts)
-    loss, seen = by.predict(model, window, num_pairs)
+    low_model, low_own, low_memory = lower((model, own, memory), config.precision)
+    loss, seen = by.predict(low_model, window, num_pairs)
     if reward.needs_float32 and config.precision != "float32":
-        paid = reward.pay_steps(*full_precision, full_precision[-1].look(window, reward.num_ahead))
+        model = lax.stop_gradient(model)
+        paid = reward.pay_steps(own, memory, model, model.look(window, reward.num_ahead))
     else:
-        paid = reward.pay_steps(own, memory, model, seen)
+        paid = reward.pay_steps(low_own, low_memory, low_model, seen)
     return loss, seen, paid if share is None else replace(paid, loss=share * paid.loss)
 
 
