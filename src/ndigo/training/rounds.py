@@ -82,12 +82,15 @@ def in_rounds(collect_round: Callable[..., Any], learn: Callable[..., Any], valu
     def run_rounds(
         state: TrainState, num_rounds: int, listen: Callable[[], None] = nothing
     ) -> tuple[TrainState, Numbers]:
-        learner_state, rows, key, crowd, rounds = state.learner, state.rows, state.key, state.crowd, []
+        found = []
         for _ in range(num_rounds):  # only dispatches: the device catches up in `wait_for`
-            key, key_learn, rows, crowd = collect_round(key, learner_state.params, rows, crowd, values)
-            learner_state, numbers = learn(learner_state, rows, key_learn, values)
-            rounds.append(numbers)
-        wait_for(rounds[-1], listen)
-        return TrainState(learner=learner_state, rows=rows, key=key, crowd=crowd), joined_on_host(rounds)
+            key, key_learn, rows, crowd = collect_round(
+                state.key, state.learner.params, state.rows, state.crowd, values
+            )
+            learner_state, numbers = learn(state.learner, rows, key_learn, values)
+            state = TrainState(learner=learner_state, rows=rows, key=key, crowd=crowd)
+            found.append(numbers)
+        wait_for(found[-1], listen)
+        return state, joined_on_host(found)
 
     return run_rounds
