@@ -17,7 +17,7 @@ from tiny_runs import FLAGS, numbers, start
 from ndigo.cli import main
 from ndigo.config import Config
 from ndigo.fast import compile_cache, programs
-from ndigo.fast.programs import kept, made_from
+from ndigo.fast.programs import kept, settings_text
 from ndigo.interop.finding import find_world
 
 TREE = {"x": jnp.arange(3.0), "n": jnp.int32(2)}
@@ -171,8 +171,8 @@ def test_what_is_donated_is_gone_and_the_rest_stays(is_kept):
 def test_a_record_of_the_users_own_is_traced_each_time(folder):
     world = find_world("exp1")
     for config in (Config(world="custom_world:world"), Config(reward="mine:reward"), Config(world="<mine>")):
-        assert made_from(config, world) is None
-    assert made_from(Config(), world) != made_from(Config(gamma=0.5), world)
+        assert settings_text(config, world) is None
+    assert settings_text(Config(), world) != settings_text(Config(gamma=0.5), world)
     found(add, settings=None)(TREE, KEY)
     assert not folder.exists()
 

@@ -9,8 +9,7 @@ import jax
 
 from ndigo.config import Config
 from ndigo.fast.pallas import on_gpu
-from ndigo.fast.programs import kept
-from ndigo.fast.programs import made_from as settings_of
+from ndigo.fast.programs import kept, settings_text
 from ndigo.worlds import World
 
 Options = dict[str, bool | int | str]
@@ -22,25 +21,24 @@ def compiled(
     made_from: tuple[Config, World] | None,
     donate: int | None = None,
 ) -> Callable[..., Any]:
-    """`jit` of a function, not traced if an earlier command has traced it; for one kind of arguments.
+    """`jit` of a function, for arguments of one shape and type; not traced if an earlier command has traced it.
 
-    What begins a run is called once, and is compiled in a hurry. What is made from more than can be told (None) is
-    traced.
+    That is known by what the function is `made_from`, as the plain one says; without it (None) it is always traced.
     """
     if name == "init":
         return jax.jit(function, compiler_options=quick_options())
     options = acting_options() if name == "act" else learning_options()
-    settings = None if made_from is None else settings_of(*made_from)
+    settings = None if made_from is None else settings_text(*made_from)
     return kept(name, function, settings, donate=donate, compiler_options=options)
 
 
 def acting_options() -> Options | None:
-    """How acting is compiled: on a GPU, of which each network fills a fraction, all run at once."""
+    """How acting is compiled: on a GPU kernels run side by side, as each fills but a fraction of it."""
     return {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"} if on_gpu() else None
 
 
 def learning_options() -> Options | None:
-    """How learning is: as acting, but no product is a kernel that XLA generates.
+    """How learning is compiled: as acting, but no product is a kernel that XLA generates.
 
     It would generate a hundred and try each in many shapes, which doubles the time to compile, for nothing: products of
     this size are as fast in the library (docs/performance.md). Acting's are small, and gain from being fused.
@@ -50,5 +48,5 @@ def learning_options() -> Options | None:
 
 
 def quick_options() -> Options | None:
-    """How what runs once is: on a CPU it is half of what a small run compiles, and unoptimised takes half the time."""
+    """How what runs once is compiled: on a CPU, where it is half of a small run's compiling, without optimising."""
     return {"xla_backend_optimization_level": 0} if jax.default_backend() == "cpu" else None

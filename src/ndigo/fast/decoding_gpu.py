@@ -33,10 +33,10 @@ def decode(
     output: tuple[Array, Array],
     interpret: bool = False,
 ) -> tuple[Array, ...]:
-    """Losses [N, C], and what the gradients are made of.
+    """Losses [N, C], the hidden layer, and the gradients of the weighted sum of losses.
 
-    That is the hidden layer, and the weighted sum's gradients in the logits (tiled), in the hidden layer, in h_n, and
-    in both biases (one row a program, to be summed).
+    Those of the logits (in tiles), of the hidden layer before its ReLU, of h_n, and of both biases (one row per
+    program, to be summed).
     """
     N, D = h_n.shape
     F, C = hidden[0].shape[1], code_n.shape[1]

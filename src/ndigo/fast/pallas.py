@@ -35,7 +35,7 @@ def dot(a: Array, b: Array) -> Array:
 
 
 def tanh(x: Array, exact: bool) -> Array:
-    """Else a GPU's one instruction, right to 11 bits (bfloat16 keeps 8), which the interpreter does not have."""
+    """Not `exact`: by one instruction of the GPU, right to 11 bits (bfloat16 keeps 8). The interpreter lacks it."""
     return jnp.tanh(x) if exact else pallas_triton.approx_tanh(x)
 
 
@@ -44,7 +44,7 @@ def sigmoid(x: Array, exact: bool) -> Array:
 
 
 def wait(interpret: bool) -> None:
-    """From here on a program's threads read what any of them has written."""
+    """A barrier: after it each thread of a program reads what any of them wrote before."""
     if not interpret:
         pallas_triton.debug_barrier()
 

@@ -104,9 +104,10 @@ def open_loop_gradient(
 def imagine(
     x_kn: Array, table: Array, weight: Array, h_0: Array, interpret: bool = False
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """h_k and h_{k-1} for k = 1..K; and for one unit of dh_k what h W gets [K, N, 3D], h_{k-1} and n's input.
+    """Five arrays for k = 1..K, in the weights' type: h_k, h_{k-1}, and the local derivatives of h_k.
 
-    In the weights' type, [K, N, D] but for the one. x_kn are one-hot rows that choose from the table.
+    These are dh_k / d(h_{k-1} W) [K, N, 3D], dh_k / dh_{k-1} with h_{k-1} W held fixed, and dh_k / dx_n; all but the
+    first of them [K, N, D]. The one-hot rows x_kn choose from the table.
     """
     K, N, D = *x_kn.shape[:2], weight.shape[0]
     low = weight.dtype
@@ -155,7 +156,7 @@ def imagine(
 def imagine_back(
     dh_kn: Array, per_hw: Array, u_kn: Array, per_n: Array, weight: Array, interpret: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Gradients in h W [K, N, 3D], in n's input share [K, N, D] and in h_0, from dh_k and `imagine`'s factors."""
+    """The gradients of h_{k-1} W [K, N, 3D], of x_n [K, N, D] and of h_0, from dh_k and `imagine`'s derivatives."""
     K, N, D = u_kn.shape
     low = weight.dtype
 

@@ -38,7 +38,7 @@ MOST_KEPT = 200  # programs; the oldest go
 KERNELS = [export.DisabledSafetyCheck.custom_call(name) for name in ("__gpu$xla.gpu.triton", "triton_kernel_call_ffi")]
 
 
-def made_from(config: Config, world: World) -> str | None:
+def settings_text(config: Config, world: World) -> str | None:
     """The settings as text, if they say all about a program; None where a user's own record has a part in it."""
     if any(mark in name for name in (config.world, config.reward) for mark in ":<"):
         return None
@@ -53,10 +53,10 @@ def kept(
     donate: int | None = None,
     compiler_options: dict[str, Any] | None = None,
 ) -> Callable[..., Any]:
-    """`jit` of a function, not traced if an earlier command has traced it; for one kind of arguments.
+    """`jit` of a function, for arguments of one shape and type; not traced if an earlier command has traced it.
 
-    The name tells it from others of the same `settings`, which say all that it closes over (`made_from`); `donate` is
-    the argument that may be overwritten.
+    `settings` say all that it closes over (`settings_text`), and `name` tells it from others that are made from the
+    same; `donate` is the argument that may be overwritten.
     """
     plain = jax.jit(function, donate_argnums=() if donate is None else (donate,), compiler_options=compiler_options)
     folder = by_source()

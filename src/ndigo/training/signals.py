@@ -37,7 +37,7 @@ class StopSignals:
 
     @property
     def is_final(self) -> bool:
-        """True once as many have come as end it without this chunk."""
+        """True once so many have come that the run ends at once, without this chunk."""
         return len(self._received) > len(MEANINGS)
 
     @property

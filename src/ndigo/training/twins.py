@@ -22,9 +22,9 @@ from ndigo.worlds.rollout import begin_where
 def compiled(function: Callable[..., Any], name: str, made_from: Any, donate: int | None = None) -> Callable[..., Any]:
     """`jit` of a function; its argument number `donate` may be overwritten.
 
-    `name` says what it is for: init, act, learn or measure. By it the fast twin chooses the compiler's options; by it
-    and by the settings it is `made_from` it finds the program among those of earlier commands (None: it does not look).
-    The plain one reads neither.
+    The rest is for the fast twin. By the `name` (init, act, learn or measure) it chooses the compiler's options. By
+    the settings and the world that the function is `made_from` it finds the program of an earlier command; None where
+    these do not say all that the function closes over.
     """
     return jax.jit(function, donate_argnums=() if donate is None else (donate,))
 

@@ -108,7 +108,7 @@ def make_player(world: World, by: Twins) -> Play:
     advance_all = jax.vmap(jax.vmap(advance_one))
 
     def look(slots: Slots, actors: Actor, told: Told, t: Array) -> tuple[Slots, Actor]:
-        """Writes what is seen at slot t, and the pay of slot t-1; at t = 0 that is the last, which is written again."""
+        """Writes what is seen at slot t, and the pay of slot t-1: at t = 0 into the last, which is written again."""
         seen = {"a_tm1": actors.a_tm1, "is_first": actors.is_first, "time": actors.time}
         slots = put(slots, t, o_t=world.frame.pack(told.o_t), is_terminal=told.is_terminal, **seen)
         task_return = actors.task_return + told.reward
