@@ -25,6 +25,7 @@ from jaxtyping import Array
 from ndigo.agent import Ring
 from ndigo.agents.agent import Params
 from ndigo.config import Config
+from ndigo.devices.processes import joined_on_host
 from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.rounds import make_learn
@@ -139,6 +140,6 @@ def spread_over_slots(
             state, looked_at, numbers = one_round(state, looked_at, listen)
             found += numbers
         wait_for(found[-1], listen)
-        return state, jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *jax.device_get(found))
+        return state, joined_on_host(found)
 
     return run_rounds
