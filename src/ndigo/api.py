@@ -63,7 +63,7 @@ class Run:
     config: Config
     world: World
     reward: IntrinsicReward
-    outcome: Outcome | None = None  # how this sitting ended; None where nothing was trained
+    outcome: Outcome | None = None  #: how this sitting ended; None where nothing was trained
 
     @property
     def _folder(self) -> RunFolder:

@@ -44,7 +44,7 @@ class Window(eqx.Module):
     """
 
     o_t: Any  #: [T+1, *B, ...] as the world's frame has it: bits are uint8 [V, V, C], a join is a dictionary
-    a_tm1: Int[Array, "T+1 *B"]  # the action before each frame; 0 (stay) before an episode's first
+    a_tm1: Int[Array, "T+1 *B"]  #: the action before each frame; 0 (stay) before an episode's first
     a_t: Int[Array, "T *B"]
     mu_t: Float[Array, "T *B"]  #: probability the actor gave to a_t
     belief: Float[Array, "*B D"]  #: the model's state before the first frame, as computed when acting

@@ -39,9 +39,9 @@ class Params(eqx.Module):
     """Everything that learns by gradient, for one seed."""
 
     model: WorldModel
-    reward: Any  # the reward's own networks; None for most
+    reward: Any  #: the reward's own networks; None for most
     agent: QNetwork
-    probe: Probe | None  # None where the world has no truth to compare with
+    probe: Probe | None  #: None where the world has no truth to compare with
 
     def policy(self, world: World, reward: IntrinsicReward, joined: Joined) -> Policy:
         """The greedy policy; the random walker for a reward that learns no policy."""
@@ -59,7 +59,7 @@ class AgentState(eqx.Module):
 
     b_t: Float[Array, " D"]
     a_t: Int[Array, ""]
-    memory: Any  # the policy's own state
+    memory: Any  #: the policy's own state
 
     def after(self, a_t: Any) -> AgentState:
         """The state if `a_t` is taken in place of the agent's own action."""
@@ -77,12 +77,12 @@ class Agent:
     agent.predict(state, actions)    # [K, V, V, C]
     """
 
-    params: Params  # float32, as the learner left them
+    params: Params  #: float32, as the learner left them
     world: World
     reward: IntrinsicReward
     config: Config
     joined: Joined = as_it_is
-    about: dict[str, Any] = field(default_factory=dict)  # label, world, reward, seed, learner_step: to be shown
+    about: dict[str, Any] = field(default_factory=dict)  #: label, world, reward, seed, learner_step: to be shown
 
     def __repr__(self) -> str:
         about = self.about

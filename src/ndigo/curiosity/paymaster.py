@@ -23,10 +23,10 @@ from ndigo.rewards import IntrinsicReward
 class Rewards:
     """One step of N environments."""
 
-    total: np.ndarray  # task_weight * task + weight * intrinsic
+    total: np.ndarray  #: task_weight * task + weight * intrinsic
     task: np.ndarray
-    intrinsic: np.ndarray  # in nats, or scaled where that was asked for
-    nats: dict[str, np.ndarray]  # intrinsic by channel, never scaled
+    intrinsic: np.ndarray  #: in nats, or scaled where that was asked for
+    nats: dict[str, np.ndarray]  #: intrinsic by channel, never scaled
 
 
 class Options(TypedDict, total=False):

@@ -37,8 +37,8 @@ Observation = UInt8[Array, "V V C"]
 class Belief(eqx.Module):
     """p(x_t, y_t | h_t): the agent's cell, which is certain, and a table over the states of each object."""
 
-    agent: Int[Array, ""]  # flat cell
-    objects: tuple[Float[Array, "D S"], ...]  # over directions and the cells of its rooms; sums to 1
+    agent: Int[Array, ""]  #: flat cell
+    objects: tuple[Float[Array, "D S"], ...]  #: over directions and the cells of its rooms; sums to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +48,12 @@ class Tables:
     stride: int
     shape: tuple[int, int]
     start: int
-    walk: Int[np.ndarray, "F A"]  # where an action leads, walls minded and objects not
-    walls: Bool[np.ndarray, "F VV"]  # the walls in view
-    wall_pattern: Int[np.ndarray, " F"]  # equal exactly where the walls in view are equal
-    offsets: Int[np.ndarray, " VV"]  # from the agent's flat cell to each cell of its view
+    walk: Int[np.ndarray, "F A"]  #: where an action leads, walls minded and objects not
+    walls: Bool[np.ndarray, "F VV"]  #: the walls in view
+    wall_pattern: Int[np.ndarray, " F"]  #: equal exactly where the walls in view are equal
+    offsets: Int[np.ndarray, " VV"]  #: from the agent's flat cell to each cell of its view
     motions: tuple[Motion, ...]
-    in_view: tuple[Float[np.ndarray, "F S"], ...]  # per object: 1 where the agent at F sees the object's S
+    in_view: tuple[Float[np.ndarray, "F S"], ...]  #: per object: 1 where the agent at F sees the object's S
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +61,9 @@ class Filter:
     """The filter of one world, for one stream; every function is safe under jit, vmap and scan."""
 
     tables: Tables
-    prior: Belief  # before o_0
-    predict: Callable[[Belief, Int[Array, ""]], Belief]  # b_t, a_t -> before o_{t+1}
-    correct: Callable[[Belief, Observation], Belief]  # before and after seeing the frame
+    prior: Belief  #: before o_0
+    predict: Callable[[Belief, Int[Array, ""]], Belief]  #: b_t, a_t -> before o_{t+1}
+    correct: Callable[[Belief, Observation], Belief]  #: before and after seeing the frame
 
     def init(self, o_0: Observation) -> Belief:
         return self.correct(self.prior, o_0)

@@ -86,15 +86,15 @@ def table(objects: Sequence[str], rows: Mapping[str, Sequence[tuple[float, float
 class Experiment:
     name: str
     title: str
-    question: str  # what is asked with it
-    world_name: str  # one of WORLDS, or your own as MODULE:NAME
-    rewards: tuple[str, ...]  # the agents it compares, in a table's order
-    discovers: tuple[str, ...]  # the objects whose discovery loss its curve averages
-    number: int | None = None  # the paper's
-    tracks: bool = False  # whether it asks what is known of objects out of view
+    question: str  #: what is asked with it
+    world_name: str  #: one of WORLDS, or your own as MODULE:NAME
+    rewards: tuple[str, ...]  #: the agents it compares, in a table's order
+    discovers: tuple[str, ...]  #: the objects whose discovery loss its curve averages
+    number: int | None = None  #: the paper's
+    tracks: bool = False  #: whether it asks what is known of objects out of view
     printed: Printed = Printed()
     claims: tuple[Claim, ...] = ()
-    beyond: tuple[str, ...] = ()  # agents that the paper does not have; no claim is about them
+    beyond: tuple[str, ...] = ()  #: agents that the paper does not have; no claim is about them
 
     @property
     def all_rewards(self) -> tuple[str, ...]:

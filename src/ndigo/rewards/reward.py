@@ -146,7 +146,7 @@ class IntrinsicReward:
     trains_belief: bool = False  #: True: the belief learns from Paid.loss and nothing is predicted
     acts_at_random: bool = False  #: True: no policy is learned
     pays_task: bool = False  #: True: it pays what the world's own task does, and needs one
-    needs_float32: bool = False  # True: paid by a float32 model, since bfloat16's rounding would drown it
+    needs_float32: bool = False  #: True: paid by a float32 model, since bfloat16's rounding would drown it
 
     def __post_init__(self) -> None:
         for name in ("reads", "reads_memory"):

@@ -21,10 +21,10 @@ from ndigo.worlds.world import World
 class Rollout(eqx.Module):
     """o_0, a_0, ..., a_{S-1}, o_S, and where everything was."""
 
-    o_t: Any  # [S+1, ...] as the frame has it
+    o_t: Any  #: [S+1, ...] as the frame has it
     a_t: Int[Array, " S"]
-    truth_t: Any  # S+1 times `Truth`; None where the world has none
-    notes_t: Any = None  # S+1 times what `note` makes of a state
+    truth_t: Any  #: S+1 times `Truth`; None where the world has none
+    notes_t: Any = None  #: S+1 times what `note` makes of a state
 
 
 def begin_where(reset: Callable[[Array], Any], is_over: Bool[Array, ""], key: Array, state: Any) -> Any:
