@@ -71,6 +71,7 @@ def test_settings_cannot_change_during_a_run():
         ({"batch": 2.5}, "batch 2.5: must be a whole number"),
         ({"batch": True}, "batch True: must be a whole number"),
         ({"belief_size": 10**20}, "belief_size 100000000000000000000: must be at most 65536"),
+        ({"longest_stretch": 10**9}, "longest_stretch 1000000000: must be at most 100000"),
         ({"learner_steps": 2**31}, "learner_steps 2147483648: must be at most 2147483647"),
         ({"seed": -1}, "seed -1: must be at least 0"),
         ({"seed": 2**32}, "seed 4294967296: must be at most 4294967295"),

@@ -27,6 +27,7 @@ SIZES = ("belief_size", "num_filters", "num_features", "predictor_hidden", "head
 LARGEST_OF = {
     **dict.fromkeys(SIZES, 65_536),
     **dict.fromkeys(("batch", "actors", "evaluation_episodes", "updates_per_round", "rounds_per_chunk"), 100_000),
+    "longest_stretch": 100_000,
     "seeds": 10_000,
     "num_ahead": LONGEST_HORIZON,
 }
