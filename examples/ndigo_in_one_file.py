@@ -271,7 +271,7 @@ def true_cells(world: World, state):
 def init_params(key, world: World, s: Settings) -> Tree:
     keys = random.split(key, 3)
     params = {"model": init_model(keys[0], world, s), "agent": init_agent(keys[1], world, s)}
-    return params | ({} if world.truth is None else {"probe": init_probe(keys[2], world, s)})
+    return params | ({"probe": init_probe(keys[2], world, s)} if world.truth and world.objects else {})
 
 
 def joint_loss(params, target, world: World, s: Settings, window):
