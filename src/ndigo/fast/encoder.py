@@ -1,7 +1,8 @@
 """The twin of `frames.cnn.encode`: convolutions of a small view as dense layers.
 
 A small view is multiplied, flat, with the kernel spread over all positions: H*W / 9 times the arithmetic of patches,
-but a quarter of the bytes, and bytes bind, on a GPU for longer. A large view is cut into patches, as in the plain one.
+but a quarter of the bytes. These are the limit, on a GPU up to larger views than on a CPU. A large view is cut into
+patches, as in the plain one.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class DenseEncoder(eqx.Module):
     product, where a sum over all frames would be a pass of its own.
     """
 
-    weights: tuple[Float[Array, "I O"], ...]  # of both, the last ones: the 1, and empty ones
+    weights: tuple[Float[Array, "I O"], ...]  # the last rows and columns: the 1, and empty ones
 
     def __call__(self, o_t: Shaped[Array, "... H W C"]) -> Float[Array, "... Z"]:
         x, weight = o_t.reshape(*o_t.shape[:-3], -1), self.weights[0]
@@ -87,7 +88,7 @@ def tap_table(size: tuple[int, int], stride: int) -> np.ndarray:
 
 
 def _with_bias(weight: Float[Array, "I O"], bias: Float[Array, " O"], passes_on: bool = False) -> Array:
-    """Weight and bias as one matrix of (x, 1, empty); its answers are (y, 1, empty) where it passes the 1 on."""
+    """Weight and bias as one matrix, to multiply (x, 1, empty); where it passes the 1 on, that makes (y, 1, empty)."""
     num_inputs, one = len(weight), jnp.ones((1, 1), weight.dtype)
     joined = jnp.concatenate([weight, bias[None]])
     if passes_on:

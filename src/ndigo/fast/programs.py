@@ -3,7 +3,7 @@
 JAX's persistent cache spares compiling, but it looks a program up by its text, and to write that text (trace the
 functions, lower what they do) takes Python seconds: most of a second start. Here the text itself is kept, and looked up
 by what it is made from: the package's sources, the run's settings, its arguments' types, the versions and the kind of
-device. What cannot be read is traced, and takes its place.
+device. A program that cannot be read is traced anew and replaced.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ def sum_of_losses(
     `first` is the first frame of t's episode: where no frame lies k steps before t+1, the prediction from it stands in.
 
     The sum is known where the window holds every frame that predicts. Where it lacks some, the sum is known only if
-    each of these is the first frame and their weights add up to 0: they are then one loss, which cancels. So NDIGO's
-    two losses do in the first H steps of an episode.
+    each of these is the first frame and their weights add up to 0: they are then one loss, which cancels, as NDIGO's
+    two do in the first H steps of an episode.
     """
     here, ever = window.frames_before()
     r_tc, is_known, beyond = jnp.zeros_like(loss_tk[:, 0]), jnp.ones(here.shape, bool), jnp.zeros(here.shape)

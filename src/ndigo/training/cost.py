@@ -77,7 +77,7 @@ def device_bytes() -> int:
 def time_round(config: Config, world: World, reward: IntrinsicReward) -> float:
     """Roughly the seconds of one round on this device, once compiled: an episode for every actor, and its updates."""
     # The replay's size costs memory and no time. On a CPU one seed fills the cores, and time grows with worlds and
-    # windows: a quarter of the updates, an eighth of their windows and as small a share of the worlds tell about all.
+    # windows: a 32nd of the worlds, and a quarter of the updates on an eighth of their windows, tell about all.
     is_slow = jax.default_backend() == "cpu"
     seeds, rounds, parts = (1, min(4, config.updates_per_round), 8) if is_slow else (config.seeds, 1, 1)
     short = dataclasses.replace(
