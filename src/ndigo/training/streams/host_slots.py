@@ -19,7 +19,7 @@ from jax import lax
 from jaxtyping import Array
 
 from ndigo.errors import NdigoError
-from ndigo.training.streams.actor import Actor, Decision, Draws, advance, decide, draw_slots
+from ndigo.training.streams.actor import Actor, Draws, advance, decide, draw_slots
 from ndigo.training.streams.slots import Slots
 from ndigo.types import Twins
 from ndigo.worlds import World
@@ -97,15 +97,9 @@ def make_player(world: World, by: Twins) -> Play:
     of T slots begin.
     """
 
-    def decide_one(network: Any, epsilon: Array, o_t: Any, actor: Actor, draw: Draws) -> Decision:
-        return decide(network, epsilon, world.num_actions, o_t, actor, draw)
-
-    def advance_one(actor: Actor, did: Decision, is_last: Any) -> Actor:
-        return advance(actor, did, is_last, jnp.float32(0), None)  # its pay comes with the next frame
-
-    over_actors = jax.vmap(decide_one, in_axes=(None, 0, 0, 0, 0))
-    decide_all = jax.vmap(over_actors, in_axes=(0, None, 0, 0, 0))
-    advance_all = jax.vmap(jax.vmap(advance_one))
+    # Over seeds, which have networks of their own, and actors, which have epsilons.
+    decide_all = jax.vmap(jax.vmap(decide, (None, 0, None, 0, 0, 0)), (0, None, None, 0, 0, 0))
+    advance_all = jax.vmap(jax.vmap(advance, (0, 0, 0, None, None)), (0, 0, 0, None, None))
 
     def look(slots: Slots, actors: Actor, told: Told, t: Array) -> tuple[Slots, Actor]:
         """Writes what is seen at slot t, and the pay of slot t-1: at t = 0 into the last, which is written again."""
@@ -118,10 +112,12 @@ def make_player(world: World, by: Twins) -> Play:
         slots: Slots, actors: Actor, told: Told, t: Array, network: Any, epsilons: Array, draws: Draws
     ) -> tuple[Slots, Actor, Array]:
         slots, actors = look(slots, actors, told, t)
-        did = decide_all(network, epsilons, told.o_t, actors, jax.tree.map(lambda x: x[:, :, t], draws))
+        draw = jax.tree.map(lambda x: x[:, :, t], draws)
+        did = decide_all(network, epsilons, world.num_actions, told.o_t, actors, draw)
         a_t, mu_t = jnp.where(told.is_last, 0, did.a_t), jnp.where(told.is_last, 1.0, did.mu_t)
         slots = put(slots, t, a_t=a_t, mu_t=mu_t)
-        return slots, advance_all(actors, did, told.is_last), did.a_t
+        # Without the pay, which comes with the next frame (`look`).
+        return slots, advance_all(actors, did, jnp.asarray(told.is_last), jnp.float32(0), None), did.a_t
 
     look_last, act_all = (by.compiled(f, "act", None, donate=0) for f in (look, act))
 
