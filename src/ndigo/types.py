@@ -124,7 +124,6 @@ class Policy:
     `act` is also given a_{t-1} (0 before o_0), which need not be the policy's own choice: a person may have acted.
     """
 
-    name: str
     start: Callable[[Array], Any]  #: key -> state
     act: Callable[[Any, Array, Any], tuple[Int[Array, ""], Any]]  #: o_t, a_{t-1}, state -> a_t, state
 

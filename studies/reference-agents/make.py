@@ -51,7 +51,10 @@ def main() -> None:
 def measure(experiment: Experiment, num_episodes: int) -> list[dict[str, Any]]:
     """One row per agent: its label and `values[metric][object]`, each [mean, low, high] or [exact]."""
     world = experiment.world
-    walker, *others = (play_row(experiment, make(world), num_episodes) for make in (random_walker, greedy, planner))
+    agents = {"random": random_walker, "greedy": greedy, "planner": planner}
+    walker, *others = (
+        {"label": label, "values": play(experiment, make(world), num_episodes)} for label, make in agents.items()
+    )
     return [walker, *search_rows(experiment), seeker_row(experiment, num_episodes), *others]
 
 
@@ -69,14 +72,13 @@ def seeker_row(experiment: Experiment, num_episodes: int) -> dict[str, Any]:
     """For each object the agent that goes and looks for it, and stays where it finds one that stays."""
     values: dict[str, dict[str, list[float]]] = {}
     for name in experiment.world.objects:
-        found = play_row(experiment, seeker_of(experiment.world, name), num_episodes)["values"]
-        for metric, by_object in found.items():
+        for metric, by_object in play(experiment, seeker_of(experiment.world, name), num_episodes).items():
             values.setdefault(metric, {})[name] = by_object[name]
     return {"label": "seeker", "values": values}
 
 
-def play_row(experiment: Experiment, agent: Policy, num_episodes: int) -> dict[str, Any]:
-    """Whole episodes of an agent; its discovery loss is that of the exact filter, its own memory."""
+def play(experiment: Experiment, agent: Policy, num_episodes: int) -> dict[str, dict[str, list[float]]]:
+    """`values[metric][object]` over whole episodes; the discovery loss is that of the exact filter, its own memory."""
     world, filter_ = experiment.world, make_filter(experiment.world)
 
     def one(key: jax.Array) -> dict[str, jax.Array]:
@@ -93,11 +95,10 @@ def play_row(experiment: Experiment, agent: Policy, num_episodes: int) -> dict[s
     keys = jax.random.split(jax.random.key(0), num_episodes)
     at_once = BATCH.get(jax.default_backend(), num_episodes)
     measured = jax.device_get(jax.jit(lambda keys: jax.lax.map(one, keys, batch_size=at_once))(keys))
-    values = {
+    return {
         metric: dict(zip(world.objects, map(rounded, estimates(per_episode)), strict=True))
         for metric, per_episode in measured.items()
     }
-    return {"label": agent.name, "values": values}
 
 
 def rounded(estimate: Estimate) -> list[float]:

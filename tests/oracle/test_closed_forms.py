@@ -50,7 +50,7 @@ def test_white_noise_pays_ndigo_nothing_on_any_path_and_prediction_error_for_eve
         a_t, walk = walker.act(o_t, a_tm1, walk)
         return is_moving * a_t, (is_moving, walk)
 
-    episode, table = judged(world, Policy("mixed", start, act), 128, K=6)
+    episode, table = judged(world, Policy(start, act), 128, K=6)
     is_still = np.asarray(episode.a_t).max(axis=1) == 0
     assert 40 <= is_still.sum() <= 88
     pay = jax.jit(jax.vmap(lambda L: ([ndigo_reward(L, H) for H in (1, 2, 4, 5)], ahead(L, 1))))
@@ -143,7 +143,7 @@ def test_white_noise_that_blocks_pays_an_agent_that_shuttles_through_it():
         a_t = jnp.where(b_t.agent == upper_end, DOWN, UP)
         return a_t, filter_.predict(b_t, a_t)
 
-    _, table = judged(world, Policy("shuttle", lambda key: filter_.prior, act), 256, K=5)
+    _, table = judged(world, Policy(lambda key: filter_.prior, act), 256, K=5)
     pay = jax.jit(jax.vmap(lambda L: [ndigo_reward(L, H)[H:].mean(axis=0) for H in (1, 4)]))
     whole, split = jax.device_get((pay(table.frame), pay(table.channels)))
     for H, nats, by_frame, by_channel in zip(

@@ -15,4 +15,4 @@ def follow(a_t: Int[Array, " T"]) -> Policy:
     def act(o_t: Array, a_tm1: Array, t: Array) -> tuple[Array, Array]:
         return path[jnp.minimum(t, len(path) - 1)], t + 1
 
-    return Policy("path", lambda key: jnp.int32(0), act)
+    return Policy(lambda key: jnp.int32(0), act)

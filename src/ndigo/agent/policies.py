@@ -24,7 +24,7 @@ def random_walker(world: Any) -> Policy:
         beyond = jax.random.randint(jax.random.fold_in(key, t), (), 0, world.num_actions, a_t.dtype)
         return jnp.where(t < len(a_t), a_t[jnp.minimum(t, len(a_t) - 1)], beyond), (t + 1, key, a_t)
 
-    return Policy("random", start, act)
+    return Policy(start, act)
 
 
 def greedy_policy(network: Any) -> Policy:
@@ -34,4 +34,4 @@ def greedy_policy(network: Any) -> Policy:
         h_t, q_t = network.step(o_t, a_tm1, h_tm1)
         return q_t.argmax(axis=-1).astype(jnp.int32), h_t
 
-    return Policy("greedy", lambda key: jnp.zeros(network.size), act)
+    return Policy(lambda key: jnp.zeros(network.size), act)

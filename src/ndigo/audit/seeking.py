@@ -65,7 +65,7 @@ def make_seeker(world: World) -> Callable[[Plan], Policy]:
             a_t = jnp.where(is_there, 0, steps.argmin().astype(jnp.int32))
             return a_t, (key, jnp.where(is_useless[a_t], agent, there[a_t]), i)
 
-        return Policy("seeker", lambda key: (key, jnp.int32(tables.start), jnp.int32(0)), act)
+        return Policy(lambda key: (key, jnp.int32(tables.start), jnp.int32(0)), act)
 
     return seeker
 

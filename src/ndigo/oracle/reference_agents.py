@@ -46,7 +46,7 @@ def greedy(world: World, lag: int = LAG) -> Policy:
 
         return _best(key, jax.vmap(gain)(jnp.arange(world.num_actions)))
 
-    return _filtering("greedy", filter_, choose)
+    return _filtering(filter_, choose)
 
 
 def planner(world: World, lag: int = LAG, gamma: float = 0.97, num_steps: int = 30) -> Policy:
@@ -77,10 +77,10 @@ def planner(world: World, lag: int = LAG, gamma: float = 0.97, num_steps: int = 
         goal = _best(key, jax.vmap(lambda g: value(b_t, g))(jnp.arange(len(free))))
         return toward[goal, b_t.agent]
 
-    return _filtering("planner", filter_, choose)
+    return _filtering(filter_, choose)
 
 
-def _filtering(name: str, filter_: Filter, choose: Callable[[Array, Belief], Array]) -> Policy:
+def _filtering(filter_: Filter, choose: Callable[[Array, Belief], Array]) -> Policy:
     """A policy whose state is a key and the exact belief before the next frame."""
 
     def act(o_t: Array, a_tm1: Array, state: tuple[Array, Belief]) -> tuple[Array, tuple[Array, Belief]]:
@@ -90,7 +90,7 @@ def _filtering(name: str, filter_: Filter, choose: Callable[[Array, Belief], Arr
         a_t = choose(key_choice, b_t)
         return a_t, (key, filter_.predict(b_t, a_t))
 
-    return Policy(name, lambda key: (key, filter_.prior), act)
+    return Policy(lambda key: (key, filter_.prior), act)
 
 
 def _best(key: Array, value: Float[Array, " A"]) -> Int[Array, ""]:
