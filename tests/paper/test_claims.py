@@ -42,7 +42,7 @@ RIGHT: dict[tuple[str, str, str], tuple[float, ...]] = {
     ("exp4", "visits", "brownian"): (17, 357, 60, 358, 356, 350, 0.4),
     ("exp4", "visits", "fixed"): (41, 0.1, 38, 0.5, 0.1, 0.1, 290),
     **{("exp5", "discovery_loss", f"fixed{room}"): (3.0, 3.1, 3.0, 2.9, 1.3, 1.3, 1.36, 1.34) for room in (2, 3, 4)},
-    ("exp5", "discovery_loss", "movable"): (3.0, 3.1, 3.0, 2.9, 1.3, 1.3, 1.36, 1.34),
+    ("exp5", "discovery_loss", "movable"): (3.0, 3.1, 3.0, 2.9, 1.4, 1.4, 1.46, 1.44),
     ("exp5", "visits", "noise"): (60, 160, 60, 60, 5, 5, 5, 5),
     ("exp5", "frequency", "noise"): (1.0,) * 8,
     **{("exp5", "frequency", f"fixed{room}"): (0, 0, 0, 0, 0.7, 0.8, 0.5, 0.6) for room in (2, 3, 4)},
