@@ -2,6 +2,7 @@
 
     python studies/two-objects/table.py learned       # what models of the study `recipe` pay at the end
     python studies/two-objects/table.py exact         # what an exact one would; two minutes on one core
+    python studies/two-objects/table.py along         # how the shipped row's ten seeds come to see both
     python studies/two-objects/table.py bumps         # when the shipped agent's model pays
 
 The exact table: walkers with nothing but the map go where they watch the upper object, watch for so many steps, walk to
@@ -10,7 +11,8 @@ with the likelihood `categorical` would, whose cells of wall are independent. Me
 `value` is the discounted sum (gamma 0.99) from step 20 on, when the upper object has been watched for a while.
 
 The learned table: means over five seeds. Pay is in nats per step of the replay at the last evaluation, the others are
-of 100 greedy episodes per seed; `both` counts the seeds that see each object in half of their episodes.
+of 100 greedy episodes per seed; `both` counts the seeds that see each object in half of their episodes. Along training
+the same of the row's ten seeds, and `one alone`: one object in over 95% of episodes, the other in under 5%.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ from ndigo.interop.finding import find_world
 from ndigo.oracle import seek_path
 from ndigo.oracle.exactness import steps_to
 from ndigo.oracle.filter import tables_of
+from ndigo.paper.experiment import Row
+from ndigo.paper.plan import load_rows
 from ndigo.rewards import make_reward
 from ndigo.types import Window
 from ndigo.worlds import World
@@ -39,7 +43,9 @@ from ndigo.worlds.rollout import rollout
 
 EPISODES, SETTLED, GAMMA, REWARD = 32, 20, Config().gamma, "ndigo-1"
 AGENT = Path(__file__).parents[2] / "results" / "agents" / "exp3-ndigo-1.safetensors"
+ROWS = Path(__file__).parents[2] / "results" / "rows"
 RUNS = Path(__file__).parents[1] / "recipe" / "runs.jsonl.gz"
+STEPS = (8_000, 12_800, 16_000, 20_800, 24_000, 28_800, 32_000)
 WATCHES = {"stays with the upper": 400, "leaves after 50": 50, "leaves after 25": 25, "leaves after 10": 10}
 
 
@@ -116,12 +122,28 @@ def learned() -> list[str]:
     return lines
 
 
+def along() -> list[str]:
+    """The row of the shipped agent along training: ten seeds."""
+    row = load_rows(ROWS)[Row("exp3", REWARD)]
+    index = [row.objects.index(name) for name in ("upper", "lower")]
+    lines = ["| learner step | one alone | both | walls pay | objects pay |", "|--:|--:|--:|--:|--:|"]
+    for step in STEPS:
+        at = list(row.steps).index(step)
+        share, pay = row.curves["frequency"][at][:, index], row.reward_c[at].mean(axis=0)
+        alone, both = ((share < 0.05).any(axis=1) & (share > 0.95).any(axis=1)).sum(), (share >= 0.5).all(axis=1).sum()
+        walls = pay[row.channels.index("walls")]
+        objects = pay.sum() - walls - pay[row.channels.index("noise")]
+        lines.append(f"| {step:,} | {alone} of {len(share)} | {both} of {len(share)} | {walls:.3f} | {objects:.3f} |")
+    return lines
+
+
 def bumps() -> list[str]:
-    """Ten greedy episodes of the shipped agent by whether an object held it up: steps, and what the model paid."""
+    """Ten greedy episodes of the shipped agent, by what holds it up or is in view: steps, and pay."""
     trained = load_trained(AGENT)
     agent = trained.agent()
     world, networks = agent.world, agent.networks
     assert world.grid is not None
+    watched = [i for i, channel in enumerate(world.channels) if channel.name in ("upper", "lower")]
     policy, tables = networks.policy(world, trained.reward, agent.joined), tables_of(world.grid)
 
     def play(key: jax.Array) -> tuple[jax.Array, ...]:
@@ -129,21 +151,23 @@ def bumps() -> list[str]:
         seen = networks.model.look(Window.whole(episode.o_t, episode.a_t, networks.model.core.size))
         r_tc = make_reward(REWARD).pay(None, None, networks.model, seen).r_tc
         assert r_tc is not None
-        return r_tc, episode.a_t, episode.truth_t.agent
+        return r_tc, episode.a_t, episode.truth_t.agent, episode.o_t[1:, ..., jnp.array(watched)].any(axis=(1, 2, 3))
 
     keys = jax.random.split(jax.random.key(1), 10)
-    r_tc, a_t, at = jax.device_get(jax.jit(lambda keys: jax.lax.map(play, keys, batch_size=5))(keys))
+    r_tc, a_t, at, is_seen = jax.device_get(jax.jit(lambda keys: jax.lax.map(play, keys, batch_size=5))(keys))
     cell = at @ np.array([tables.stride, 1])
     leads = np.asarray(tables.walk)[cell[:, :-1], a_t]
     is_held = (leads != cell[:, :-1]) & (cell[:, 1:] == cell[:, :-1])
-    lines = ["| | steps per episode | walls pay | objects pay |", "|---|--:|--:|--:|"]
-    for label, steps in (("held up by an object", is_held), ("all others", ~is_held)):
+    lines = ["| | steps per episode | walls pay | objects pay | pay per step |", "|---|--:|--:|--:|--:|"]
+    kinds = "held up by an object", "others, one in view", "others, none in view"
+    for label, steps in zip(kinds, (is_held, ~is_held & is_seen, ~is_held & ~is_seen), strict=True):
+        number = steps.sum(axis=1).mean()
         paid = [(r * steps).sum(axis=1).mean() for r in (r_tc[..., 0], r_tc[..., 1:].sum(axis=-1))]
-        lines.append(f"| {label} | {steps.sum(axis=1).mean():.0f} | " + " | ".join(f"{x:.0f}" for x in paid) + " |")
+        lines.append(f"| {label} | {number:.0f} | {paid[0]:.0f} | {paid[1]:.0f} | {sum(paid) / number:.2f} |")
     return lines
 
 
-TABLES = {"exact": exact, "learned": learned, "bumps": bumps}
+TABLES = {"exact": exact, "learned": learned, "along": along, "bumps": bumps}
 
 
 def main() -> None:
