@@ -17,18 +17,21 @@ STUDIES = ROOT / "studies"
 
 
 @pytest.mark.parametrize(
-    ("study", "num_tables"),
+    ("command", "num_tables"),
     [
         *(("first-recipe", 2), ("two-cores", 7), ("first-maze", 1), ("recipe", 4), ("two-objects", 1)),
+        *(("two-objects along", 1), ("knowledge/where.py", 2)),
         *(("policy-mean", 1), ("suites", 1), ("paper-predictor", 1)),
     ],
 )
-def test_the_tables_of_a_study_are_what_its_files_say(study, num_tables, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["table.py"])
-    runpy.run_path(str(STUDIES / study / "table.py"), run_name="__main__")
+def test_the_tables_of_a_study_are_what_its_files_say(command, num_tables, monkeypatch, capsys):
+    path, *options = command.split()
+    script = STUDIES / path if path.endswith(".py") else STUDIES / path / "table.py"
+    monkeypatch.setattr(sys, "argv", [script.name, *options])
+    runpy.run_path(str(script), run_name="__main__")
     tables = capsys.readouterr().out.strip().split("\n\n")
     assert len(tables) == num_tables
-    written = (STUDIES / study / "README.md").read_text()
+    written = (script.parent / "README.md").read_text()
     assert [table for table in tables if table not in written] == []
 
 
@@ -104,6 +107,7 @@ def test_the_results_page_and_the_readme_say_what_the_rows_measured():
     assert (divided > 90).sum() == 4
     assert (rows["exp4-icm"].per_seed("frequency", "brownian") == 100).sum() == 6
     assert (rows["exp3-pe"].per_seed("visits", "noise") > 150).sum() == 7
+    assert (np.min(seen, axis=0) > 64.9).sum() == 6
     told = " ".join(walls_in_words(load_rows(ROOT / "results" / "rows")))
     shares = []
     in_readme = ("exp1-ndigo-4", "exp2-ndigo-4", "exp3-ndigo-1", "exp4-ndigo-4", "exp5-ndigo-2")
