@@ -2,9 +2,9 @@
 
     loss = L_repr + L_reward + L_Q + L_discovery
 
-No term's gradient reaches another's parameters: the reward enters L_Q as a number, the belief enters the probe behind a
-stop-gradient, and the Q-network has a core of its own. So one gradient of the sum serves all four networks, which
-differ in Adam's rate alone.
+No term's gradient reaches another's parameters (but for a reward that trains the belief, such as ICM, which leaves no
+L_repr): the reward enters L_Q as a number, the belief enters the probe behind a stop-gradient, and the Q-network has a
+core of its own. So one gradient of the sum serves all four networks, which differ in Adam's rate alone.
 """
 
 from __future__ import annotations
