@@ -1,13 +1,15 @@
 """What trained agents know beyond their own way: the model elsewhere, and the belief behind a probe that lags.
 
     python studies/knowledge/table.py results/agents/exp1-ndigo-4.safetensors      # four minutes each on two cores
+    python studies/knowledge/table.py --until 400 results/agents/exp1-ndigo-4.safetensors
 
 Three tables. First, one row per agent, the model's loss of the walls one step ahead, and what its reward would
 pay for them, on the agent's own greedy episodes and on a random walker's: a model that has forgotten the rest of the
 world pays for straying. Then the discovery loss with the probe as trained, and after the probe alone has been trained
 on, with the agent and its beliefs as they are, from other episodes than those it is judged on: the difference is what
 the belief held and the probe did not read. Last, one row per object, how long the belief holds what it saw: the loss by
-steps since the object was in view, with a wide probe that has learned from such frames alone.
+steps since the object was in view, with a wide probe that has learned from such frames alone: those up to 49 steps, or
+--until more, though a probe of all ages reads less where frames in view are few.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ EPISODES = {"judged": 400, "learned from": 400}
 PROBE_STEPS, PROBE_BATCH, PROBE_RATE = 3_000, 2_048, 1e-3  # falling in a line to a tenth
 WIDE = 512  # hidden units of the probe that asks for how long: an absolute cell is a sum of two places
 FRAMES = 50_000  # that it learns from, for each object
-SINCE = ((0, 1), (1, 3), (3, 6), (6, 12), (12, 25), (25, 50))  # steps since an object was in view, from and below
+SINCE = ((0, 1), (1, 3), (3, 6), (6, 12), (12, 25), (25, 50), (50, 100), (100, 400))  # steps since in view: from, below
 
 
 class Lived(NamedTuple):
@@ -85,8 +87,8 @@ def steps_since(is_seen: np.ndarray) -> np.ndarray:
     return since
 
 
-def holds(lived: Lived, judged: Lived, world: Any, sought: list[int]) -> list[list[str]]:
-    """For each object, the loss at each range of `SINCE`, by a new probe that learns from such frames of `lived`.
+def holds(lived: Lived, judged: Lived, world: Any, sought: list[int], ranges: list[tuple[int, int]]) -> list[list[str]]:
+    """For each object, the loss at each range of steps, by a new probe that learns from such frames of `lived`.
 
     Nothing where fewer than a hundred frames are so long after.
     """
@@ -98,7 +100,7 @@ def holds(lived: Lived, judged: Lived, world: Any, sought: list[int]) -> list[li
         num_hidden=WIDE,
     )
     since, rng = steps_since(np.asarray(lived.is_seen)), np.random.default_rng(0)
-    near = [np.argwhere((since[..., i] >= 0) & (since[..., i] < SINCE[-1][1])) for i in sought]
+    near = [np.argwhere((since[..., i] >= 0) & (since[..., i] < ranges[-1][1])) for i in sought]
     # As many frames of each object: one that an agent stays with would crowd out those that it passes.
     e, t = np.concatenate([rng.choice(frames, FRAMES) for frames in near]).T
     probe = jax.jit(trained_on)(probe, np.asarray(lived.b_t)[e, t], np.asarray(lived.cells)[e, t])
@@ -109,7 +111,7 @@ def holds(lived: Lived, judged: Lived, world: Any, sought: list[int]) -> list[li
         found = loss[..., i][(low <= since[..., i]) & (since[..., i] < high)]
         return f"{found.mean():.2f}" if len(found) >= 100 else ""
 
-    return [[at(i, low, high) for low, high in SINCE] for i in sought]
+    return [[at(i, low, high) for low, high in ranges] for i in sought]
 
 
 def trained_on(probe: Probe, b_n: Array, cells_n: Array) -> Probe:
@@ -127,7 +129,7 @@ def trained_on(probe: Probe, b_n: Array, cells_n: Array) -> Probe:
     return lax.scan(body, (probe, adam.init(eqx.filter(probe, eqx.is_array))), keys)[0][0]
 
 
-def rows(path: Path) -> tuple[str, str, str]:
+def rows(path: Path, ranges: list[tuple[int, int]]) -> tuple[str, str, str]:
     trained = load_trained(path)
     agent = trained.agent()
     mind, probe = agent.networks, agent.params.probe
@@ -146,7 +148,7 @@ def rows(path: Path) -> tuple[str, str, str]:
         f"| {path.stem} | {before:.2f} | {after:.2f} |",
         "\n".join(
             f"| {path.stem}: {agent.world.objects[i]} | " + " | ".join(losses) + " |"
-            for i, losses in zip(sought, holds(other, own, agent.world, sought), strict=True)
+            for i, losses in zip(sought, holds(other, own, agent.world, sought, ranges), strict=True)
         ),
     )
 
@@ -154,12 +156,15 @@ def rows(path: Path) -> tuple[str, str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("agents", type=Path, nargs="+")
-    walls, probes, held = zip(*map(rows, parser.parse_args().agents), strict=True)
+    parser.add_argument("--until", type=int, default=50, choices=[high for _, high in SINCE])
+    args = parser.parse_args()
+    since = [(low, high) for low, high in SINCE if high <= args.until]
+    walls, probes, held = zip(*(rows(path, since) for path in args.agents), strict=True)
     print("| agent | loss of walls: own way | random walk | reward for walls: own way | random walk |")
     print("|---|--:|--:|--:|--:|", *walls, "", sep="\n")
     print("| agent | discovery loss | with the probe trained on |\n|---|--:|--:|", *probes, "", sep="\n")
-    ranges = " | ".join("in view" if high == 1 else f"{low} to {high - 1}" for low, high in SINCE)
-    print(f"| steps since the object was in view | {ranges} |", f"|---|{'--:|' * len(SINCE)}", *held, sep="\n")
+    ranges = " | ".join("in view" if high == 1 else f"{low} to {high - 1}" for low, high in since)
+    print(f"| steps since the object was in view | {ranges} |", f"|---|{'--:|' * len(since)}", *held, sep="\n")
 
 
 if __name__ == "__main__":
