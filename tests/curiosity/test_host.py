@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,7 @@ import ndigo
 from ndigo import frames
 from ndigo.config import preset
 from ndigo.curiosity import make_curiosity, saving
+from ndigo.curiosity.host import arrays
 from ndigo.errors import NdigoError
 from ndigo.storage.lock import one_writer
 from ndigo.storage.seal import seal, unseal
@@ -414,6 +416,13 @@ def test_counts_of_numpy_are_saved_and_loaded_as_any_others(rolled, tmp_path):
         made(num_actions=3.0)
     with pytest.raises(NdigoError, match=r"num_envs is True, expected a whole number of at least 1"):
         made(num_envs=True)
+
+
+def test_a_dictionary_of_any_kind_is_read_by_its_names():
+    """Stable-Baselines3's are ordered, and then their order is no longer that of their names."""
+    found = arrays(OrderedDict(b=np.zeros(2), a={"c": [1, 2]}))
+    assert jax.tree.structure(found) == jax.tree.structure({"a": {"c": [0, 0]}, "b": 0})
+    assert found["a"]["c"] == [1, 2]
 
 
 def test_what_cannot_be_made_is_one_line():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -38,8 +39,26 @@ class Counter(gymnasium.Env):
         return shown(self.t, int(action)), float(self.t), self.t == self.length, False, {}
 
 
-def expected(params: Any, reward: Any, episodes: list[list[int]]) -> np.ndarray:
+class Parted(gymnasium.ObservationWrapper):
+    """A `Counter` in two parts alike, which stand in another order than that of their names."""
+
+    def __init__(self, length: int):
+        super().__init__(Counter(length))
+        bits = Counter.observation_space
+        self.observation_space = gymnasium.spaces.Dict([("now", bits), ("flipped", bits)])
+
+    def observation(self, observation: np.ndarray) -> dict[str, np.ndarray]:
+        return parted(observation)
+
+
+def parted(o: np.ndarray) -> dict[str, np.ndarray]:
+    return {"now": o, "flipped": 1 - o}
+
+
+def expected(
+    params: Any, reward: Any, episodes: list[list[int]], see: Callable[[np.ndarray], Any] = lambda o_t: o_t
+) -> np.ndarray:
     """What episodes with these actions pay, [E, LONGEST]."""
     a_t = np.array([actions + [0] * (LONGEST - len(actions)) for actions in episodes])
     o_t = np.stack([np.stack([shown(0, 0), *(shown(t + 1, a) for t, a in enumerate(row))]) for row in a_t])
-    return paid_by_windows(params, reward, Played(o_t, a_t))
+    return paid_by_windows(params, reward, Played(see(o_t), a_t))

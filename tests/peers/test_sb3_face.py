@@ -9,9 +9,10 @@ from typing import Any, cast
 import jax
 import numpy as np
 import pytest
-from counter_env import FRAME, Counter, expected
+from counter_env import FRAME, Counter, Parted, expected, parted
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper
 
+from ndigo import frames
 from ndigo.config import preset
 from ndigo.curiosity.sb3 import Curious
 from ndigo.errors import NdigoError
@@ -21,13 +22,18 @@ SMALL = {"belief_size": 16, "num_features": 16, "num_filters": 4, "predictor_hid
 CONFIG = preset("cpu", **SMALL, window=8, batch=4, updates_per_round=2)
 
 
-def made(lengths: tuple[int, ...], **options: Any) -> Curious:
-    makers: list[Any] = [lambda length=length: Counter(length) for length in lengths]
-    return Curious(DummyVecEnv(makers), make_reward("ndigo-1"), FRAME, config=CONFIG, seed=3, **options)
+BOTH = frames.join(now=FRAME, flipped=FRAME)
 
 
-def test_an_action_that_ends_an_episode_is_paid_for_the_terminal_observation():
-    envs, rng = made((3, 4, 2), weight=0.5, task_weight=2.0), np.random.default_rng(0)
+def made(lengths: tuple[int, ...], make: Any = Counter, frame: Any = FRAME, **options: Any) -> Curious:
+    makers: list[Any] = [lambda length=length: make(length) for length in lengths]
+    return Curious(DummyVecEnv(makers), make_reward("ndigo-1"), frame, config=CONFIG, seed=3, **options)
+
+
+@pytest.mark.parametrize(("make", "frame", "see"), [(Counter, FRAME, np.asarray), (Parted, BOTH, parted)])
+def test_an_action_that_ends_an_episode_is_paid_for_the_terminal_observation(make, frame, see):
+    """Also where it is a dictionary: the vector's is ordered, and the terminal one's parts stand in its own order."""
+    envs, rng = made((3, 4, 2), make, frame, weight=0.5, task_weight=2.0), np.random.default_rng(0)
     params = jax.device_get(envs.curiosity.state.params)
     envs.reset()
     current: list[list[tuple[int, float]]] = [[] for _ in range(3)]
@@ -44,7 +50,7 @@ def test_an_action_that_ends_an_episode_is_paid_for_the_terminal_observation():
                 ended.append(current[n])
                 current[n] = []
     assert len(ended) >= 9
-    by_windows = expected(params, make_reward("ndigo-1"), [[a for a, _ in episode] for episode in ended])
+    by_windows = expected(params, make_reward("ndigo-1"), [[a for a, _ in episode] for episode in ended], see)
     for episode, row in zip(ended, by_windows, strict=True):
         paid = [r for _, r in episode]
         np.testing.assert_allclose(paid, row[: len(paid)], atol=1e-5)

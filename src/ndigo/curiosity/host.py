@@ -12,7 +12,7 @@ Everything is checked before anything changes: after an error the object is as i
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -233,7 +233,7 @@ class Curiosity:
 
     def _frames(self, name: str, observations: Any, lead: tuple[int, ...]) -> Any:
         """Frames of the right shape, type and values, in memory of our own."""
-        o = jax.tree.map(_as_numpy, observations)
+        o = arrays(observations)
         check_frames(name, self.frame, o, lead)
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[len(lead) :]), o)
         if (wrong := self.frame.wrong(flat)) is not None:
@@ -250,7 +250,7 @@ class Curiosity:
         for n in np.flatnonzero(ended):
             if finals[n] is None:
                 raise NdigoError(f"environment {n} ended an episode, and finals[{n}] is None, expected its last frame")
-            found[n] = jax.tree.map(_as_numpy, finals[n])
+            found[n] = arrays(finals[n])
             check_frames(f"finals[{n}]", self.frame, found[n], ())
         return jax.tree.map(lambda *frames: np.stack(frames), *found)
 
@@ -278,6 +278,11 @@ def check_seed(seed: Any) -> int:
     if not 0 <= found <= LAST_SEED:
         raise NdigoError(f"seed is {seed!r}, expected a whole number from 0 to {LAST_SEED}")
     return found
+
+
+def arrays(o: Any) -> Any:
+    """Observations in NumPy, dictionaries of any kind as plain ones: to JAX an ordered one is no frame of a join."""
+    return {k: arrays(x) for k, x in o.items()} if isinstance(o, Mapping) else jax.tree.map(_as_numpy, o)
 
 
 def _as_numpy(x: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from ndigo.config import Config
-from ndigo.curiosity.host import Curiosity
+from ndigo.curiosity.host import Curiosity, arrays
 from ndigo.curiosity.record import DEFAULT, check_config, check_count
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames import Frame
@@ -90,7 +90,7 @@ class Paymaster:
                 f"learn_every is {learn_every}, expected at most {room}: replay_steps {config.replay_steps} is room "
                 f"for as many steps of {num_envs} environments"
             )
-        self.see = see or (lambda observations: observations)
+        self.see = (lambda o: arrays(see(o))) if see else arrays
         self.weight, self.task_weight, self.learn_every = float(weight), float(task_weight), learn_every
 
     def reset(self, observations: Any) -> None:
