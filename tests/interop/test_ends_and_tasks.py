@@ -58,6 +58,20 @@ def test_gymnasiums_checker_finds_nothing_to_say():
     check_env(WorldEnv(WORLD), skip_render_check=True)
 
 
+def test_a_world_is_rendered_by_its_own_draw():
+    """Each pixel is the step: after a step from reset it is 1, in one copy and in each of many."""
+    drawn = dataclasses.replace(WORLD, draw=lambda s: np.full((2, 3, 3), read_count(WORLD.observe(s))[0], np.uint8))
+    for env in (WorldEnv(drawn, "rgb_array"), WorldVectorEnv(drawn, 2, render_mode="rgb_array")):
+        assert env.metadata["render_modes"] == ["rgb_array"]
+        env.reset(seed=0)
+        env.step(env.action_space.sample())
+        pictures = np.array(env.render())
+        assert pictures.shape[-3:] == (2, 3, 3)
+        np.testing.assert_array_equal(pictures, 1)
+    with pytest.raises(NdigoError, match=r"render_mode 'ansi': known: rgb_array$"):
+        WorldEnv(drawn, "ansi")
+
+
 def test_one_environment_ends_and_pays_by_the_worlds_law():
     env = WorldEnv(WORLD)
     law = Law(env.reset(seed=0)[0])

@@ -30,11 +30,11 @@ from ndigo.interop.finding import find_world
 from ndigo.interop.jax_world import JaxWorld
 from ndigo.interop.numpy_world import MOVES, NumpyWorld
 from ndigo.interop.outcome import has_outcomes
+from ndigo.interop.pictures import MODES, has_map, modes_of, picture
 from ndigo.interop.spaces import space_of
 from ndigo.interop.vector import WorldVectorEnv
 from ndigo.paper.experiments import find_experiment
 from ndigo.worlds import EPISODE_STEPS, WORLDS, World, make_world
-from ndigo.worlds.render import render_ansi, render_rgb
 
 FIVE_ROOMS_EXPERIMENTS = (1, 2, 3, 4)
 MAZE_EXPERIMENT = 5
@@ -44,17 +44,16 @@ WORDS_AHEAD = 128  # steps whose random words are drawn at once: one call to Num
 class WorldEnv(gymnasium.Env[Any, SupportsIndex]):
     """One copy of a world. Where episodes have no end of their own, wrap it in `TimeLimit`."""
 
-    metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 10}  # noqa: RUF012 (Gymnasium's way)
+    metadata = {"render_modes": [*MODES], "render_fps": 10}  # noqa: RUF012 (Gymnasium's way)
 
     def __init__(self, world: World, render_mode: str | None = None) -> None:
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise NdigoError(f"render_mode {render_mode!r}: known: {', '.join(self.metadata['render_modes'])}")
+        self.metadata = {**self.metadata, "render_modes": modes_of(world, render_mode)}
         self.world = world
         self.render_mode = render_mode
         self.observation_space: spaces.Space[Any] = space_of(world.frame)
         self.action_space = spaces.Discrete(world.num_actions)
         can_walk = world.grid is not None and all(o.kind in MOVES for o in world.grid.objects)
-        self._copy = NumpyWorld(world) if can_walk and not has_outcomes(world) else JaxWorld(world)
+        self._copy: Any = NumpyWorld(world) if can_walk and not has_outcomes(world) else JaxWorld(world)
         self._words: list[list[int]] = []  # for the steps to come
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -77,10 +76,8 @@ class WorldEnv(gymnasium.Env[Any, SupportsIndex]):
     def render(self) -> Any:
         if self.render_mode is None:
             return None
-        truth = self._copy.truth()
-        if truth is None:
-            raise NdigoError(f"world {self.world.name!r} has no truth to draw")
-        return render_ansi(self.world, truth) if self.render_mode == "ansi" else render_rgb(self.world, truth)
+        seen = self._copy.truth() if has_map(self.world) else self._copy.state
+        return picture(self.world, self.render_mode, seen)
 
 
 class FiveRoomsEnv(WorldEnv):

@@ -63,6 +63,10 @@ class JaxWorld:
         reward, is_over, is_terminated = self._seen.outcome
         return Outcome(float(reward), bool(is_over), bool(is_terminated))
 
+    @property
+    def state(self) -> Any:
+        return self._seen.state
+
     def truth(self) -> Truth | None:
         """Where everything is, in NumPy arrays; None where nobody knows it."""
         return jax.tree.map(np.asarray, self._seen.truth)

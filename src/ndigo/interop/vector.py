@@ -25,17 +25,17 @@ from gymnasium.vector.utils import batch_space
 
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.interop.outcome import Outcome, has_outcomes, outcome_of
+from ndigo.interop.pictures import MODES, has_map, modes_of, picture
 from ndigo.interop.spaces import space_of
 from ndigo.types import Truth
 from ndigo.worlds import World
-from ndigo.worlds.render import render_ansi, render_rgb
 
 
 class WorldVectorEnv(gymnasium.vector.VectorEnv):
     """`num_envs` copies of any `World`; observations are NumPy arrays [num_envs, ...] of its frames."""
 
     metadata = {  # noqa: RUF012 (Gymnasium's way)
-        "render_modes": ["rgb_array", "ansi"],
+        "render_modes": [*MODES],
         "render_fps": 10,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
@@ -50,13 +50,12 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv):
     ) -> None:
         if num_envs < 1:
             raise NdigoError(f"num_envs {num_envs}: a vector environment has at least 1 copy")
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise NdigoError(f"render_mode {render_mode!r}: known: {', '.join(self.metadata['render_modes'])}")
         modes = [mode.value for mode in AutoresetMode]
         if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
             raise unknown_name("autoreset_mode", autoreset_mode, modes)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+        drawn = modes_of(world, render_mode)
+        self.metadata = {**self.metadata, "render_modes": drawn, "autoreset_mode": self.autoreset_mode}
         self.world = world
         self.num_envs = num_envs
         self.max_episode_steps = world.num_steps if max_episode_steps is None else max_episode_steps
@@ -115,11 +114,9 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv):
             return None
         if self._states is None:
             raise gymnasium.error.ResetNeeded("render before reset: call reset first")
-        if self._truth is None:
-            raise NdigoError(f"world {self.world.name!r} has no truth to draw")
-        draw = render_rgb if self.render_mode == "rgb_array" else render_ansi
-        truth = jax.tree.map(np.asarray, self._truth)
-        return tuple(draw(self.world, jax.tree.map(lambda x, i=i: x[i], truth)) for i in range(self.num_envs))
+        seen = jax.tree.map(np.asarray, self._truth) if has_map(self.world) else self._states
+        each = (jax.tree.map(lambda x, i=i: x[i], seen) for i in range(self.num_envs))
+        return tuple(picture(self.world, self.render_mode, one) for one in each)
 
     def _begin(self, who: np.ndarray) -> tuple[Any, dict[str, Any]]:
         """Starts an episode in these copies; the random numbers to come follow from one draw of `np_random`."""
