@@ -135,6 +135,8 @@ def test_the_page_imports_what_it_uses_from_top_to_bottom():
         nodes = list(ast.walk(snippet))
         of_imports = (node.names for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
         imported |= {alias.asname or alias.name for names in of_imports for alias in names}
+        text = ast.unparse(snippet)
+        assert bool(re.search("(import|from) minigrid", text)) == ("MiniGrid-" in text), "or Gymnasium has no such id"
         assert {node.id for node in nodes if isinstance(node, ast.Name)} & PACKAGES <= imported
 
 
