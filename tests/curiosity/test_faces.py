@@ -337,6 +337,8 @@ def test_a_gymnax_environment_whose_observations_are_others_is_paid_in_units_of_
     assert (env.observation_space(params), env.action_space(params), env.action_space(4.0)) == (6.0, 6.0, 8.0)
     with pytest.raises(NdigoError, match="unknown scale 'std'; known: return-std"):
         CuriousGymnax(Floats(), curiosity, scale="std")
+    with pytest.raises(NdigoError, match=r"params is a float, expected env\.params\(state\.params, env_params\)"):
+        env.reset(jax.random.key(0), cast(Any, env.default_params))
 
 
 def test_options_that_no_face_can_use_are_named_as_they_were_given():

@@ -75,6 +75,8 @@ class CuriousGymnax:
         return self.env.observation_space(_own(params))
 
     def reset(self, key: Array, params: CuriousParams) -> tuple[Any, CuriousState]:
+        if not isinstance(params, CuriousParams):
+            raise NdigoError(f"params is a {type(params).__name__}, expected env.params(state.params, env_params)")
         o_0, env_state = self.env.reset(key, params.env)
         state = CuriousState(env=env_state, carry=self.curiosity.start(1), scaling=scaling.start(1))
         stream = {"a_t": jnp.int32(0), "o_tp1": self._frame(o_0), "is_first": jnp.bool_(True)}
