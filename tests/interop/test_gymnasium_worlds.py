@@ -108,9 +108,9 @@ FITS = {
     ),
     "MiniGrid's": (
         spaces.Dict({"image": spaces.Box(0, 255, (7, 7, 3), np.uint8), "direction": spaces.Discrete(4)}),
-        {"image": np.full((7, 7, 3), 3, np.uint8), "direction": 1},
+        {"image": np.full((7, 7, 3), (3, 3, 0), np.uint8), "direction": 1},
         frames.tiles(names=("object", "colour", "state"), listed=MINIGRID_TILES),
-        3,
+        (3, 3, 0),
     ),
     "no numbers but one": (*(spaces.Box(-1, 1, ()), np.array(0.5, np.float32), frames.vector(1, low=-1, high=1), 0.5),),
     "several of many": (
@@ -237,6 +237,17 @@ def test_a_minigrid_view_has_rows_first():
         lambda: Still(spaces.Dict({"image": spaces.Box(0, 255, (7, 7, 3), np.uint8)}), {"image": image})
     )
     assert [tuple(cell) for cell in np.argwhere(stepped(world, 1, 0, [])[0].o_t[0, ..., 0])] == [(5, 2)]
+
+
+def test_a_tile_that_minigrid_does_not_have_is_refused_unless_a_frame_is_handed_over():
+    """A red wall; its frame would have it in one class with all that no MiniGrid shows."""
+    image = np.full((7, 7, 3), (1, 0, 0), np.uint8)
+    image[2, 5] = 2, 0, 0
+    space, shown = spaces.Dict({"image": spaces.Box(0, 255, (7, 7, 3), np.uint8)}), {"image": image}
+    says = "its image shows (2, 0, 0), which no cell of MiniGrid's does: hand over frame=... and read=..."
+    assert says in refused(lambda: Still(space, shown))
+    own = from_gymnasium(lambda: Still(space, shown), frame=frames.tiles(), read=lambda o: o["image"])
+    check_records(preset("cpu"), own, make_reward("ndigo-1"))
 
 
 def refused(make: Any, **options: Any) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from ndigo.errors import NdigoError, UserCodeError, first_line, install, running, unknown_name
 from ndigo.frames import Frame, Join, Vector
 from ndigo.interop.suites.bounds import within_bounds
+from ndigo.interop.suites.minigrid_view import read_image, read_known_image
 from ndigo.interop.suites.spaces import frame_of
 from ndigo.interop.suites.stepped import GOAL, MOST_STEPS, require_discrete, require_frame
 from ndigo.worlds import World
@@ -67,7 +68,9 @@ def from_gymnasium(
     first_action, happening = int(getattr(env.action_space, "start", 0)), tuple((events or {}).values())
     reading = Reading(name, space_of(frame), read or as_it_is, first_action, place, happening)
     tried = reading
-    if isinstance(frame, Vector | Join) and is_read_as_declared:
+    if is_read_as_declared and read is read_image:
+        tried = dataclasses.replace(reading, read=partial(read_known_image, name))
+    elif is_read_as_declared and isinstance(frame, Vector | Join):
         tried = dataclasses.replace(reading, read=within_bounds(name, env.observation_space, reading.read))
     longest = num_steps or min(_longest(env) or MOST_STEPS, MOST_STEPS)
     with running(f"world {name}: an episode of it"):

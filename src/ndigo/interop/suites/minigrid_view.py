@@ -9,6 +9,7 @@ from typing import Any
 from ndigo import frames
 from ndigo.errors import NdigoError
 from ndigo.frames import Frame
+from ndigo.interop.suites.bounds import OWN_FRAME
 
 MINIGRID, MINIGRID_NAMES = (11, 6, 4), ("object", "colour", "state")
 PARTS = {"image", "direction", "mission"}  # of its observations
@@ -43,3 +44,11 @@ def minigrid_frame(name: str, parts: Mapping[str, Any]) -> Frame:
 def read_image(observation: Any) -> Any:
     """MiniGrid's image has a column first, then a row in it; a frame has rows first."""
     return observation["image"].swapaxes(0, 1)
+
+
+def read_known_image(name: str, observation: Any) -> Any:
+    """The same for a trial: an error for a tile of somebody's own, which would be one class with all others."""
+    seen = read_image(observation)
+    if unknown := {*frames.tiles_in(seen)} - {*minigrid_tiles(MINIGRID[1])}:
+        raise NdigoError(f"world {name}: its image shows {min(unknown)}, which no cell of MiniGrid's does: {OWN_FRAME}")
+    return seen
