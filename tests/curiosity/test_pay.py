@@ -276,6 +276,10 @@ GROWS = IntrinsicReward(
             IntrinsicReward("zero", lambda p, m, model, seen: paid(ahead(table(seen), 1) / 0)),
             r"reward zero: pay's r_t is not finite at step 0 of a fresh model",
         ),
+        (
+            IntrinsicReward("late", lambda p, m, model, seen: paid(ahead(table(seen), 2)), num_ahead=2),
+            r"reward late: pay's r_t at step t reads frames after t\+1, which no stream has",
+        ),
         (GROWS, r"reward grows: after_update returned a tuple of .*, expected .* as what remember returned"),
         (IntrinsicReward("empty"), r"reward empty: it has neither pay, reads nor on_episode, expected one of them"),
     ],

@@ -83,7 +83,7 @@ def check_pay(reward: IntrinsicReward, frame: Frame, num_actions: int, config: C
     a_tm1 = np.where(is_first, 0, rng.integers(num_actions, size=is_first.shape, dtype=np.int32))
     o_t = jax.tree.map(lambda x: rng.integers(2, size=(*is_first.shape, *x.shape)).astype(x.dtype), frame.spec)
 
-    def play(key: Any, model: Any, o_t: Any, a_tm1: Array, is_first: Array) -> tuple[Paid, Any]:
+    def play(key: Any, model: Any, o_t: Any, a_tm1: Array, is_first: Array) -> tuple[Paid, Any, Any]:
         window = Window(
             o_t=o_t,
             a_tm1=a_tm1,
@@ -101,13 +101,16 @@ def check_pay(reward: IntrinsicReward, frame: Frame, num_actions: int, config: C
         with running(f"{whose} pay"):
             paid = reward.pay(own, reward.remember(model), model, seen)
         _check_types(whose, paid, T, len(frame.channels))
-        return paid, _both_ways(reward, own, reward.remember(model), model, seen)
+        more = (reward, own, reward.remember(model), model, seen)
+        return paid, _both_ways(*more), _with_others_beyond(*more)
 
     model = jax.tree.map(_small, like)
     # A curiosity may be made inside somebody's `jit`.
     with running(f"{whose} pay"), jax.ensure_compile_time_eval():
-        paid, tried = jax.device_get(once(play)(jax.random.key(0), model, o_t, a_tm1, is_first))
+        paid, tried, other = jax.device_get(once(play)(jax.random.key(0), model, o_t, a_tm1, is_first))
     _check_paid(reward, like, memory, paid, tried)
+    if other is not None:
+        _refuse_late(whose, paid, other)
 
 
 def refuse_unhashable(reward: IntrinsicReward) -> None:
@@ -202,6 +205,21 @@ def _both_ways(reward: IntrinsicReward, params: Any, memory: Any, model: Any, se
     seen = dataclasses.replace(seen, loss_tk=jnp.where(table(seen) == 0, 0.0, drawn))  # 0: beyond the window
     by_reads = PaySum(reward.reads, reward.reads_memory)(params, memory, model, seen)
     return reward.pay_steps(params, memory, model, seen), by_reads.r_t
+
+
+def _with_others_beyond(reward: IntrinsicReward, params: Any, memory: Any, model: Any, seen: Seen) -> Paid | None:
+    """What `pay` makes of a window with other losses beyond its end, where they are 0; None where it reads none."""
+    if reward.reads or seen.loss_tk is None:  # `reads` look back
+        return None
+    beyond = jnp.where(seen.loss_tk == 0, seen.loss_tk.max(), seen.loss_tk)
+    return reward.pay(params, memory, model, dataclasses.replace(seen, loss_tk=beyond))
+
+
+def _refuse_late(whose: str, paid: Paid, other: Paid) -> None:
+    """An error where losses beyond the window change what its last step is paid: in a stream that is every step."""
+    off = np.abs(paid.r_t - other.r_t) > TOLERANCE * np.abs(paid.r_t).max() + 1e-6
+    if (off & paid.is_known)[-1].any():
+        raise NdigoError(f"{whose} pay's r_t at step t reads frames after t+1, which no stream has: pay when they came")
 
 
 def _check_reads(whose: str, paid: Paid, by_reads: np.ndarray) -> None:
