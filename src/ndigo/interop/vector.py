@@ -17,7 +17,6 @@ from typing import Any
 
 import gymnasium
 import jax
-import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
@@ -29,6 +28,7 @@ from ndigo.interop.pictures import MODES, has_map, modes_of, picture
 from ndigo.interop.spaces import space_of
 from ndigo.types import Truth
 from ndigo.worlds import World
+from ndigo.worlds.rollout import begin_where
 
 
 class WorldVectorEnv(gymnasium.vector.VectorEnv):
@@ -161,29 +161,23 @@ def _jitted(world: World, num_envs: int) -> tuple[Any, Any, Any]:
         truth = None if world.truth is None else jax.vmap(world.truth)(states)
         return states, jax.vmap(world.observe)(states), truth
 
-    def fresh(key: jax.Array) -> Any:
-        return jax.vmap(world.reset)(jax.random.split(jax.random.fold_in(key, 0), num_envs))
+    def keys(key: jax.Array, t: int) -> jax.Array:
+        return jax.random.split(jax.random.fold_in(key, t), num_envs)
 
     @jax.jit
     def start(key: jax.Array) -> Any:
-        return look(fresh(key))
+        return look(jax.vmap(world.reset)(keys(key, 0)))
 
     @jax.jit
     def renew(key: jax.Array, who: Any, states: Any) -> Any:
-        return look(jax.vmap(_either)(who, fresh(key), states))
+        return look(jax.vmap(partial(begin_where, world.reset))(who, keys(key, 0), states))
 
     @jax.jit
     def move(key: jax.Array, t: int, states: Any, a_t: Any) -> Any:
-        keys = jax.random.split(jax.random.fold_in(key, t), num_envs)
-        states = jax.vmap(world.step)(keys, states, a_t)
+        states = jax.vmap(world.step)(keys(key, t), states, a_t)
         return *look(states), jax.vmap(partial(outcome_of, world))(states) if has_outcomes(world) else None
 
     return start, renew, move
-
-
-def _either(is_new: Any, new: Any, old: Any) -> Any:
-    """Of two trees, by one truth value."""
-    return jax.tree.map(lambda x, y: jnp.where(is_new, x, y), new, old)
 
 
 def _copied(o_t: Any) -> Any:

@@ -18,6 +18,7 @@ from typing import Any
 
 from ndigo.errors import NdigoError, UserCodeError, first_line, install, running, unknown_name
 from ndigo.frames import Frame, Join, Vector
+from ndigo.frames.frame import require_counts
 from ndigo.interop.suites.bounds import within_bounds
 from ndigo.interop.suites.minigrid_view import read_image, read_known_image
 from ndigo.interop.suites.spaces import frame_of
@@ -112,9 +113,7 @@ def _check_arguments(make: Any, events: Any, **counts: Any) -> None:
         )
     if events is not None and not isinstance(events, Mapping):
         raise NdigoError(f"from_gymnasium: events is a {type(events).__name__}, expected functions by their names")
-    for name, count in counts.items():
-        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
-            raise NdigoError(f"from_gymnasium: {name} is {count!r}, expected a whole number of at least 1")
+    require_counts("from_gymnasium", **{name: count for name, count in counts.items() if count is not None})
 
 
 def _longest(env: Any) -> int | None:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
+import jax
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv
@@ -209,7 +210,7 @@ class InProcesses:
     def _joined(self, shown: Any) -> Told:
         """[processes, each, ...] as [N, ...]."""
         num = self._shape[0] * self._shape[1]
-        return Told(*(_mapped(lambda x: x.reshape(num, *x.shape[2:]), part) for part in told_of(shown)))
+        return jax.tree.map(lambda x: x.reshape(num, *x.shape[2:]), told_of(shown))
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
@@ -260,10 +261,6 @@ def _numbers(tree: Any) -> list[float]:
     if isinstance(tree, tuple | list):
         return [number for part in tree for number in _numbers(part)]
     return np.asarray(tree, float).ravel().tolist()
-
-
-def _mapped(function: Callable[[Any], Any], tree: Any) -> Any:
-    return {k: _mapped(function, x) for k, x in tree.items()} if isinstance(tree, dict) else function(tree)
 
 
 def _stacked(frames: Sequence[Any]) -> Any:
