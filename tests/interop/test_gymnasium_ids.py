@@ -36,6 +36,14 @@ def test_a_world_that_is_registered_later_gets_its_id_when_asked(monkeypatch):
         del gymnasium.registry["ndigo/SmallMaze-v0"]
 
 
+def test_a_world_may_be_handed_over_as_a_record():
+    world = make_world("maze", view=3)
+    assert gymnasium.make("ndigo/World-v0", world=world).reset()[0].shape == (3, 3, 6)
+    assert gymnasium.make_vec("ndigo/World-v0", num_envs=2, world=world).reset()[0].shape == (2, 3, 3, 6)
+    with pytest.raises(NdigoError, match=r"^view: for a world by name; world 'maze' is a record, made already"):
+        gymnasium.make("ndigo/World-v0", world=world, view=5)
+
+
 def test_a_world_without_a_map_keeps_its_laws_through_gymnasium():
     """Three doors: the agent's is known from its actions, and the light stays behind one of them."""
     env = gymnasium.make("ndigo/World-v0", world="custom_world:world")

@@ -4,7 +4,7 @@
     gymnasium.make("ndigo/FiveRooms-v0", experiment=1)  # experiments 1 to 4
     gymnasium.make("ndigo/Maze-v0")  # Experiment 5
     gymnasium.make_vec("ndigo/FiveRooms-v0", num_envs=64, experiment=1)
-    gymnasium.make("ndigo/World-v0", world="custom_world:world")  # any world or experiment, by the name commands take
+    gymnasium.make("ndigo/World-v0", world="custom_world:world")  # any world, by the name commands take or as a record
 
 or, without the second import, `gymnasium.make("ndigo.interop.gymnasium:ndigo/FiveRooms-v0")`. Every world of `WORLDS`
 has an id of its own, such as `ndigo/FixedAndNoise-v0` for `fixed_and_noise`; after you add one, call `register`.
@@ -94,16 +94,23 @@ class MazeEnv(WorldEnv):
         super().__init__(_world_of(MAZE_EXPERIMENT, view), render_mode)
 
 
-def world_env(world: str, render_mode: str | None = None, **options: Any) -> gymnasium.Env:
-    """One copy of the world of that name, with episodes of its own length; options are `make_world`'s."""
-    found = find_world(world, **options)
+def world_env(world: str | World, render_mode: str | None = None, **options: Any) -> gymnasium.Env:
+    """One copy of the world, or of that name's, with episodes of its own length; options are `make_world`'s."""
+    found = _found(world, **options)
     return TimeLimit(WorldEnv(found, render_mode), found.num_steps)
 
 
-def world_vector(num_envs: int, world: str, view: int | None = None, **options: Any) -> WorldVectorEnv:
+def world_vector(num_envs: int, world: str | World, view: int | None = None, **options: Any) -> WorldVectorEnv:
     """Many copies; `options` are `WorldVectorEnv`'s."""
-    found = find_world(world) if view is None else find_world(world, view=view)
-    return WorldVectorEnv(found, num_envs, **options)
+    return WorldVectorEnv(_found(world, **({} if view is None else {"view": view})), num_envs, **options)
+
+
+def _found(world: str | World, **options: Any) -> World:
+    if not isinstance(world, World):
+        return find_world(world, **options)
+    if options:
+        raise NdigoError(f"{', '.join(options)}: for a world by name; world {world.name!r} is a record, made already")
+    return world
 
 
 def five_rooms_vector(num_envs: int, experiment: int = 1, view: int = 5, **options: Any) -> WorldVectorEnv:
