@@ -374,6 +374,22 @@ def test_an_episode_that_ended_without_its_last_frame_is_refused(rolled):
     begun.pay(go, o[0], np.ones(N, bool), missing)  # before it nothing was seen that could have ended
 
 
+def test_what_finals_hold_where_no_episode_ended_is_not_read(rolled):
+    """An array of them is filled where one did: the sevens elsewhere are no bits."""
+    (steps, whole, rollout), o, go = (made() for _ in range(3)), rolled.o_tp1, np.zeros(N, int)
+    nobody, ended, sevens = np.zeros(N, bool), np.array([False, True, False]), np.full_like(o[:2], 7)
+    sevens[1, 1] = o[3][1]
+    paid = []
+    for bonus, finals in ((steps, sevens[1]), (whole, np.where(ended[:, None, None, None], o[3], o[2]))):
+        bonus.reset(o[0])
+        bonus.pay(go, o[1], nobody)
+        paid.append(bonus.pay(go, o[2], ended, finals)[0])
+    assert paid[0][1] != 0
+    np.testing.assert_array_equal(*paid)
+    then = {"is_first": [nobody, nobody], "next_observations": o[2], "next_is_first": ended, "finals": sevens}
+    np.testing.assert_allclose(rollout.pay_rollout(np.stack([go, go]), o[:2], **then)[1], paid[0], atol=1e-6)
+
+
 def test_a_model_that_has_diverged_is_named_instead_of_paying_what_is_no_number(rolled):
     bonus = made()
     walk(bonus, rolled, range(2))

@@ -140,19 +140,20 @@ class Curiosity:
         o_T = self._frames("next_observations", next_observations, (self.num_envs,))
         first_t = self._flags("is_first", is_first, (T, self.num_envs))
         first_T = self._flags("next_is_first", next_is_first, (self.num_envs,))
-        o_last = None if finals is None else self._frames("finals", finals, (T, self.num_envs))
         begin = jax.tree.map(lambda x: x[0], o_t)
+        o_tp1 = jax.tree.map(lambda x, end: np.concatenate([x[1:], end[None]]), o_t, o_T)
+        first = np.concatenate([first_t[1:], first_T[None]])
+        o_last = None if finals is None else self._frames("finals", self._all_finals(finals, o_tp1, first), first.shape)
+        steps = (a_t, o_tp1, first, o_last)
         carry, scales, begun = self.carry, self._scaling, []
         if self._seen is None:
-            first = self._first(begin)
-            carry, scales, *_ = self._paid(self._programs.pay, carry, scales, first)
-            begun = [_in_time(first)]
+            reset = self._first(begin)
+            carry, scales, *_ = self._paid(self._programs.pay, carry, scales, reset)
+            begun = [_in_time(reset)]
         elif not all(map(np.array_equal, jax.tree.leaves(begin), jax.tree.leaves(self._seen))):
             raise NdigoError(
                 "observations[0] are not the next_observations of the rollout before; where others begin, reset() first"
             )
-        o_tp1 = jax.tree.map(lambda x, end: np.concatenate([x[1:], end[None]]), o_t, o_T)
-        steps = (a_t, o_tp1, np.concatenate([first_t[1:], first_T[None]]), o_last)
         carry, scales, r = self._paid(self._programs.pay_rollout, carry, scales, steps)
         self._keep(carry, scales, *begun, steps)
         return r
@@ -241,9 +242,11 @@ class Curiosity:
         return jax.tree.map(lambda x, spec: np.array(x, spec.dtype), o, self.frame.spec)
 
     def _all_finals(self, finals: Any, o: Any, ended: np.ndarray) -> Any:
-        """[N, ...] of Gymnasium's one object for each environment, None where its episode goes on."""
-        if not isinstance(finals, np.ndarray) or finals.dtype.kind != "O":
-            return finals
+        """Its last frame where an episode ended, else `o`; Gymnasium has one object for each environment, or None."""
+        if ended.ndim > 1 or not isinstance(finals, np.ndarray) or finals.dtype.kind != "O":
+            finals = arrays(finals)
+            check_frames("finals", self.frame, finals, ended.shape)
+            return jax.tree.map(lambda last, x: np.where(ended.T, last.T, x.T).T, finals, o)  # over a frame's axes
         if finals.shape != ended.shape:
             raise NdigoError(f"finals has the shape {list(finals.shape)}, expected {list(ended.shape)}")
         found = [jax.tree.map(lambda x: x[n], o) for n in range(self.num_envs)]  # noqa: B023
