@@ -16,11 +16,12 @@ from small_maps import corner
 from ndigo.errors import NdigoError
 from ndigo.storage.run_folder import WriteError
 from ndigo.types import Truth
-from ndigo.watching.film import TEXT_LINE, title_of
+from ndigo.watching.film import INK, TEXT_LINE, Measures, title_of
 from ndigo.watching.movies import film_of, find_ffmpeg, write_gif, write_video
 from ndigo.watching.panels import belief_panel, heat_scale, marked, view_panel, world_panel
+from ndigo.watching.scenes import map_scene
 from ndigo.watching.snapshots import CELL_PIXELS, DPI, GAP, LEFT, chosen_steps, draw_snapshots, write_snapshots
-from ndigo.watching.strips import FINE, MOST_NATS, loss_strip, reward_strip
+from ndigo.watching.strips import FINE, loss_strip, reward_strip
 from ndigo.worlds.render import AGENT, FLOOR, render_rgb
 
 ORANGE, BLUE = (230, 159, 0), (86, 180, 233)
@@ -89,10 +90,10 @@ def test_the_heat_scale_is_the_belief_from_nought_to_one():
 
 def test_reward_bars_stack_by_channel_and_losses_hang_below_the_line():
     split = np.array([[1.0, 1.0], [-1.0, 0.0], [0.0, 0.0], [9.0, 0.0]])
-    strip = reward_strip(split, [ORANGE, BLUE], (40, 50), (0, 0, 0))
+    strip = reward_strip(split, [ORANGE, BLUE], (40, 50), (0, 0, 0), most=4)
     pixels = np.asarray(strip.image)
     # From 4 (where 9 is cut) down to -1 in 50 rows: ten rows a nat.
-    assert strip.zero == 10 * MOST_NATS
+    assert strip.zero == 40
     bars = [["-" if not p.any() else "ob"[p.tolist() == [*BLUE]] for p in pixels[:, x]] for x in (5, 15, 25, 35)]
     assert "".join(bars[0][1:]).strip("-") in ("b" * 10 + "o" * 10, "b" * 10 + "o" * 11)
     assert bars[0][21] == "b"
@@ -101,6 +102,17 @@ def test_reward_bars_stack_by_channel_and_losses_hang_below_the_line():
     assert set(bars[1][41:]) == {"o"}
     assert set(bars[2]) == {"-"}
     assert set(bars[3][:39]) == {"o"}
+
+
+def test_a_reward_without_a_split_is_drawn_whole_and_is_not_cut(recorded):
+    """Such as ICM's: squared errors of any size."""
+    reward = np.zeros_like(recorded.reward)
+    reward[0, :2] = 8, 2
+    whole = dataclasses.replace(recorded, reward=reward, reward_c=np.zeros_like(recorded.reward_c))
+    track = map_scene(whole, 0, 2, Measures(1)).rewards
+    assert [text for text, _ in track.words] == ["reward of each step (largest 8.0)"]
+    heights = (np.asarray(track.draw((40, 48)).image) == INK).all(axis=-1).sum(axis=0)
+    assert (heights[10], heights[30]) == (48, 12)
 
 
 def test_a_loss_line_runs_from_the_top_at_its_largest_to_the_bottom_at_nought():

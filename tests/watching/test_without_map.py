@@ -181,7 +181,7 @@ def test_a_film_says_nats_where_the_pay_is_split_by_channel(episodes):
         return picture_scene(recording, e, recording.length(e), Measures(1)).rewards.words[0][0]
 
     tasked = dataclasses.replace(WORLD, task_reward=lambda state: jnp.float32(1.5))
-    assert words(record(untrained(tasked, "task"), KEYS[:1]), 0) == "reward of each step (largest 1.50)"
+    assert words(record(untrained(tasked, "task"), KEYS[:1]), 0) == "reward of each step (largest 1.5)"
     assert words(episodes, int(episodes.lengths.argmax())).endswith(" nats)")
 
 

@@ -7,6 +7,7 @@ channel, and the surprise of each frame.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -18,13 +19,14 @@ from ndigo.storage.episodes import Recording
 from ndigo.watching.film import BACKGROUND, FAINT, INK, Measures, Panel, Scene, Track, Words
 from ndigo.watching.frame_pictures import colour_of
 from ndigo.watching.panels import Picture, belief_panel, colours_of, view_panel, world_panel
-from ndigo.watching.strips import MOST_NATS, loss_strip, reward_strip
+from ndigo.watching.strips import loss_strip, reward_strip
 
 LOOK_AHEAD = 4  # steps: how far ahead the expected view lies, or less where the model predicts less
 MAP_HEIGHT, TALL_MAP_HEIGHT = 266, 340  # about, as a cell is a whole number of pixels; the tall one fits small beliefs
 MANY = 2  # beliefs; up to so many are as large as the map, more share its height
 PICTURE_HEIGHT, MOST_WIDTH = 240, 420  # of a panel, about: a pixel of a frame is a whole number of pixels of the film
 LEAST_WIDTH = 480  # of the film
+MOST_NATS = 4.0  # where the bars of the reward are cut: one rare surprise would flatten all others
 
 
 def map_scene(episodes: Recording, e: int, until: int, m: Measures) -> Scene:
@@ -67,30 +69,27 @@ def map_scene(episodes: Recording, e: int, until: int, m: Measures) -> Scene:
             )
         )
     corner = left + num_across * across, m.top + height
-    losses = _losses(episodes, e, until, m, is_crowded)
-    return Scene(panels, corner, _map_rewards(episodes, e, until), losses, key=next(iter(colours), None))
-
-
-def _map_rewards(episodes: Recording, e: int, until: int) -> Track:
-    channels, objects = episodes.meta["channels"], iter(colours_of(episodes))
     # Objects have their own colour, everything else is grey.
-    colours = [next(objects, FAINT) if channel["kind"] == "one_hot" else FAINT for channel in channels]
+    of_objects = iter(colours)
+    of_channels = [next(of_objects, FAINT) if c["kind"] == "one_hot" else FAINT for c in meta["channels"]]
+    rewards = _rewards(episodes, e, until, of_channels, [c["name"] for c in meta["channels"]])
+    return Scene(panels, corner, rewards, _losses(episodes, e, until, m, is_crowded), key=next(iter(colours), None))
+
+
+def _rewards(episodes: Recording, e: int, until: int, colours: Sequence[RGB], names: Sequence[str] = ()) -> Track:
+    """What each step was paid: by channel, in nats, or whole and in its own unit where a reward has no split."""
     split, total = episodes.reward_c[e, :until], episodes.reward[e, :until]
-    parts, drawn = (split, colours) if split.any() else (total[:, None], [INK])
-    return Track(_map_reward_words(episodes, total, colours), lambda size: reward_strip(parts, drawn, size, BACKGROUND))
-
-
-def _map_reward_words(episodes: Recording, rewards: Picture, colours: list[RGB]) -> Words:
-    is_split = episodes.reward_c.any()
-    if not rewards.any():
-        return [("no step was paid, or its reward takes more than the episode tells", FAINT)]
-    largest = f"{rewards.max():.1f}{' nats' if is_split else ''}"  # ICM's is a squared error
-    cut = f", cut at {MOST_NATS:g}" if abs(rewards).max() > MOST_NATS else ""
-    words: Words = [(f"reward of each step (largest {largest}{cut})", FAINT)]
-    if is_split:
-        names = [channel["name"] for channel in episodes.meta["channels"]]
-        words += [("for", FAINT), *zip(names, colours, strict=True)]
-    return words
+    if not total.any():
+        words: Words = [("no step was paid, as far as one episode tells", FAINT)]
+        return Track(words, lambda size: reward_strip(split, colours, size, BACKGROUND))
+    largest = f"largest {total.max():.{1 if total.max() >= 1 else 2}f}"
+    if not split.any():
+        words = [(f"reward of each step ({largest})", FAINT)]
+        return Track(words, lambda size: reward_strip(total[:, None], [INK], size, BACKGROUND))
+    cut = f", cut at {MOST_NATS:g}" if abs(total).max() > MOST_NATS else ""
+    words = [(f"reward of each step ({largest} nats{cut})", FAINT)]
+    words += [("for", FAINT), *zip(names, colours, strict=True)] if names else []
+    return Track(words, lambda size: reward_strip(split, colours, size, BACKGROUND, MOST_NATS))
 
 
 def _losses(episodes: Recording, e: int, until: int, m: Measures, is_crowded: bool) -> Track:
@@ -124,25 +123,16 @@ def picture_scene(episodes: Recording, e: int, until: int, m: Measures) -> Scene
         x += max(size[0], m.width_of(title)) + m.gap
         height = max(height, size[1])
     corner = max(x, LEAST_WIDTH * m.scale), m.top + height
-    return Scene(panels, corner, _picture_rewards(episodes, e, until), _surprise(episodes, e, until, m), end="the end")
+    named: dict[str, RGB] = {entry["name"]: tuple(entry["colour"]) for entry in episodes.meta.get("legend", ())}
+    colours = [named.get(entry["name"], colour_of(c)) for c, entry in enumerate(episodes.meta["channels"])]
+    rewards = _rewards(episodes, e, until, colours)
+    return Scene(panels, corner, rewards, _surprise(episodes, e, until, m), end="the end")
 
 
 def _size(rows: int, cols: int, scale: int) -> tuple[int, int]:
     """Of a panel: whole pixels per cell where they are few, else the picture's own size."""
     cell = max(1, min(PICTURE_HEIGHT * scale // rows, MOST_WIDTH * scale // cols))
     return cols * cell, rows * cell
-
-
-def _picture_rewards(episodes: Recording, e: int, until: int) -> Track:
-    split, total = episodes.reward_c[e, :until], episodes.reward[e, :until]
-    parts = split if split.any() else total[:, None]
-    named: dict[str, RGB] = {entry["name"]: tuple(entry["colour"]) for entry in episodes.meta.get("legend", ())}
-    names = [entry["name"] for entry in episodes.meta["channels"]][: parts.shape[1]]
-    colours = [named.get(name, colour_of(c)) for c, name in enumerate(names)]
-    unit = " nats" if split.any() else ""  # of what has no split, such as a task's reward, they are its own
-    largest = f"reward of each step (largest {total.max(initial=0):.2f}{unit})"
-    words = [(largest if total.any() else "no step was paid", FAINT)]
-    return Track(words, lambda size: reward_strip(parts, colours, size, BACKGROUND))
 
 
 def _surprise(episodes: Recording, e: int, until: int, m: Measures) -> Track:

@@ -11,7 +11,6 @@ from PIL import Image, ImageDraw
 
 from ndigo.palette import RGB
 
-MOST_NATS = 4.0  # where the bars of the reward are cut: one rare surprise would flatten all others
 FINE = 3  # drawn this many times too large, then reduced: smooth lines
 
 
@@ -22,11 +21,15 @@ class Strip:
 
 
 def reward_strip(
-    split: Float[np.ndarray, "steps parts"], colours: Sequence[RGB], size: tuple[int, int], paper: RGB
+    split: Float[np.ndarray, "steps parts"],
+    colours: Sequence[RGB],
+    size: tuple[int, int],
+    paper: RGB,
+    most: float = np.inf,
 ) -> Strip:
-    """Stacked bars: what each step was paid for each part, gains above the line and losses below it."""
-    high = min(max(np.maximum(split, 0).sum(axis=-1).max(initial=0), 0.1), MOST_NATS)
-    low = max(np.minimum(split, 0).sum(axis=-1).min(initial=0), -MOST_NATS)
+    """Stacked bars, cut at `most`: what each step was paid for each part, gains above the line and losses below it."""
+    high = min(max(np.maximum(split, 0).sum(axis=-1).max(initial=0), 0.1), most)
+    low = max(np.minimum(split, 0).sum(axis=-1).min(initial=0), -most)
     image, draw, (width, height) = _large(size, paper)
 
     def y(value: float) -> float:
