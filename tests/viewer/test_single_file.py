@@ -21,9 +21,12 @@ VIEW = (5, 5)
 
 @pytest.fixture(scope="module")
 def other(recorded):
-    """A second agent on the same worlds, a little less sure of everything."""
+    """A second agent on the same worlds, a little less sure of everything, whose reward has no split by channel."""
     return dataclasses.replace(
-        recorded, meta=recorded.meta | {"label": "other <b>"}, discovery_loss=recorded.discovery_loss + 1
+        recorded,
+        meta=recorded.meta | {"label": "other <b>"},
+        discovery_loss=recorded.discovery_loss + 1,
+        reward_c=np.zeros_like(recorded.reward_c),
     )
 
 
@@ -81,6 +84,8 @@ def test_agents_and_episodes_are_chosen_and_compared(watch, path, recorded):
     for pane, more in enumerate((0, 1)):
         loss = recorded.discovery_loss[1, 10, 0] + more
         assert float(page.number("fixed", "loss", pane=pane)) == pytest.approx(loss, abs=0.006)
+    lanes = page.page.locator(".lane.reward").all_inner_texts()
+    assert ["grey: walls" in lane for lane in lanes] == [True, False]
     page.press("n")  # there is none after the last
     assert page.page.get_by_label("Episode", exact=True).input_value() == "1"
     assert page.page.get_by_role("button", name="Take the wheel").count() == 0

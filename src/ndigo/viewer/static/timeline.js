@@ -215,7 +215,7 @@ export function makeTimeline(onseek) {
     const least = scales.down ? `−${scales.down}` : "0";
     const range = scales.isPaid ? `${least} to ${scales.gains ? scales.up : 0}${scales.unit}` : "no step was paid";
     const greys = episode.meta.channels.filter((_, c) => !episode.colourOf(c)).map(({ name }) => name);
-    const grey = greys.length === 1 ? `grey: ${greys[0]}` : "";
+    const grey = greys.length === 1 && scales.unit ? `grey: ${greys[0]}` : "";
     const dashed = episode.fields.exact ? "dashed: exact" : "";
     const texts = [
       [lane.zero - lane.unit * Math.sqrt(scales.up), "reward", range, grey],
