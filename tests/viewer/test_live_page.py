@@ -88,6 +88,19 @@ def test_maps_and_view_show_the_truth_and_the_belief(page, recorded):
     np.testing.assert_array_equal(seen[tuple(fixed)], recorded.meta["objects"][0]["colour"])
 
 
+def test_what_the_belief_says_of_the_cell_under_a_resting_pointer_is_that_of_the_step(page, recorded):
+    t = in_view(recorded)[0]
+    row, col = recorded.objects[0, t, 0]
+    page.step_to(t - 1)
+    box = page.page.locator("figure.belief canvas").bounding_box()
+    page.page.mouse.move(box["x"] + (col + 0.5) * box["width"] / 19, box["y"] + (row + 0.5) * box["height"] / 19)
+    for step in (t - 1, t, t + 1):
+        page.step_to(step)
+        place, chance = page.text("figure.world .readout").split(": F ")
+        assert place == f"row {row}, column {col}"
+        assert float(chance.split("%")[0]) == pytest.approx(100 * recorded.belief[0, step, 0, row, col], abs=0.6)
+
+
 def test_play_pause_and_speed(page):
     page.press("+", "+", "+", " ")
     page.wait_for("ten steps", lambda: page.t > 10)

@@ -74,6 +74,7 @@ export function makePane(actions, index) {
   const shown = new Map(); // part -> the values it was drawn from
   let episode = null;
   let shownParts = [];
+  let pointed = null; // [field, row, col] under the pointer
 
   for (const part of parts) part.grid.onresize = () => (shown.delete(part), actions.wake());
   timeline.onresize = () => (shown.delete(timeline), actions.wake());
@@ -81,15 +82,16 @@ export function makePane(actions, index) {
   for (const part of [world, belief, exact]) {
     const field = part === exact ? "exact" : "belief";
     part.canvas.addEventListener("pointermove", (event) => {
-      setText(world.readout, readCell(field, part.grid.cellAt(event)));
+      pointed = [field, ...part.grid.cellAt(event)];
+      actions.wake();
     });
-    part.canvas.addEventListener("pointerleave", () => setText(world.readout, ""));
+    part.canvas.addEventListener("pointerleave", () => ((pointed = null), actions.wake()));
   }
 
-  function readCell(field, [row, col]) {
-    if (!episode || episode.length === 0) return "";
+  /** What a belief says of one cell at frame t. */
+  function readCell(t, field, row, col) {
     const { R, W } = episode.sizes;
-    const now = episode.at(field, Math.min(actions.now(), episode.length - 1));
+    const now = episode.at(field, t);
     const chances = episode.meta.objects.flatMap((object, i) => {
       const p = (now[i * R * W + row * W + col] / 255) ** 2;
       return p < 0.0005 ? [] : [`${object.label} ${(100 * p).toFixed(p < 0.1 ? 1 : 0)}%`];
@@ -127,7 +129,7 @@ export function makePane(actions, index) {
   }
 
   function show(next, isExact) {
-    episode = next;
+    [episode, pointed] = [next, null];
     const { R, W, V, K, Y, X, H, S } = episode.sizes;
     for (const part of [world, belief, exact]) part.grid.shape(R || 1, W || 1);
     for (const part of [seen, expected]) part.grid.shape(V || Y || 1, V || X || 1);
@@ -179,6 +181,7 @@ export function makePane(actions, index) {
     update(timeline, length, () => timeline.draw(episode, palette, view.hidden, style));
     timeline.point(t);
     setText(caption, captionOf(episode, timeline.moments, t));
+    setText(world.readout, pointed ? readCell(t, ...pointed) : "");
   }
 
   function drawExact(view) {

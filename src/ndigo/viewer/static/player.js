@@ -47,7 +47,6 @@ export async function mountPlayer(root, source, keyTarget) {
   const { warn, wait, elements: said } = makeMessages(root, () => episodes.length > 0);
 
   const actions = {
-    now: () => state.t,
     wake,
     toggle: () => (state.isPlaying ? pause() : play()),
     step: (by) => (pause(), go(state.t + by)),
