@@ -15,7 +15,7 @@ function readFrame(packed) {
   );
 }
 
-/** The source of a live page; resolves when the server has said what it has. `on` are the player's ears. */
+/** The source of a live page: `ready` once the server has said what it has. The player sets what hears, `on...`. */
 export function liveSource(url) {
   let episodes = [];
   let selection = null;

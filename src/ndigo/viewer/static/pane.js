@@ -14,10 +14,9 @@ const WIDE_MAP = 1.5; // columns per row from which a map is not high enough to 
 function figure(name, title, draw, attributes = {}) {
   const canvas = make("canvas", { role: "img", "aria-label": title, ...attributes });
   const readout = make("span", { class: "readout" });
-  const caption = make("span", { class: "title" }, title);
-  const head = make("figcaption", {}, caption, readout);
+  const head = make("figcaption", {}, make("span", { class: "title" }, title), readout);
   const element = make("figure", { class: name }, head, make("div", { class: "frame" }, canvas));
-  return { element, canvas, caption, readout, ...draw(canvas) };
+  return { element, canvas, readout, ...draw(canvas) };
 }
 
 /** The slider over a run's checkpoints; `onchoose(step)` hears the learner step that is wanted. */
@@ -128,13 +127,13 @@ export function makePane(actions, index) {
     shown.clear();
   }
 
-  function show(next, isExact) {
+  /** Another episode; its parts stand where they belong after the next `arrange`. */
+  function show(next) {
     [episode, pointed] = [next, null];
     const { R, W, V, K, Y, X, H, S } = episode.sizes;
     for (const part of [world, belief, exact]) part.grid.shape(R || 1, W || 1);
     for (const part of [seen, expected]) part.grid.shape(V || Y || 1, V || X || 1);
     drawn.grid.shape(H || 1, S || 1);
-    arrange(isExact);
     numbers.shape(episode);
     setText(exact.readout, "of a perfect memory");
     ahead.max = String(Math.max(1, K));
@@ -156,7 +155,6 @@ export function makePane(actions, index) {
       step && checkpoints.element.hidden ? `${step.toLocaleString("en")} learner steps` : "",
     ];
     setText(note, facts.filter(Boolean).join(" · "));
-    shown.clear();
   }
 
   /** view: {t, fraction, k, hidden, truth, cursor, object, palette, style}. */
@@ -246,7 +244,6 @@ export function makePane(actions, index) {
     describe,
     choices,
     map: world.canvas,
-    timeline: timeline.slider,
     get moments() { return timeline.moments; },
   };
 }

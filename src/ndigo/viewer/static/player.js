@@ -130,17 +130,14 @@ export async function mountPlayer(root, source, keyTarget) {
   /** Whether the exact belief is shown, if there is one. */
   const isExact = () => state.exact ?? (episodes.length === 1 && root.clientWidth >= WIDE);
 
+  let wasExact = false;
   function rearrange() {
-    root.dataset.exact = String(isExact());
-    top.mark({ isExact: isExact(), hasExact: episodes.some((episode) => episode.fields.exact) });
-    for (const pane of panes) pane.arrange(isExact());
+    wasExact = isExact();
+    top.mark({ isExact: wasExact, hasExact: episodes.some((episode) => episode.fields.exact) });
+    for (const pane of panes) pane.arrange(wasExact);
     restyle();
   }
-  let wasExact = false;
-  new ResizeObserver(() => {
-    if (episodes.length && wasExact !== isExact()) rearrange();
-    wasExact = isExact();
-  }).observe(root);
+  new ResizeObserver(() => episodes.length && wasExact !== isExact() && rearrange()).observe(root);
 
   function restyle() {
     state.style++;
@@ -180,9 +177,7 @@ export async function mountPlayer(root, source, keyTarget) {
     area.replaceChildren(...panes.map((pane) => pane.element));
     area.dataset.panes = String(panes.length);
     updateMenus();
-    panes.forEach((pane, i) => (pane.show(episodes[i], isExact()), pane.recolour(state.palette)));
-    root.dataset.exact = String(isExact());
-    top.mark({ isExact: isExact(), hasExact: episodes.some((episode) => episode.fields.exact) });
+    panes.forEach((pane, i) => (pane.show(episodes[i]), pane.recolour(state.palette)));
     if (isNewWorld) {
       state.hidden.clear();
       state.object = 0;
@@ -191,7 +186,7 @@ export async function mountPlayer(root, source, keyTarget) {
     [state.t, state.speed] = [0, state.chosen ?? paceOf(end())];
     actions.lookAhead(state.k);
     hands.setMode(isNewWorld ? "watch" : state.mode, false);
-    restyle();
+    rearrange();
     refresh();
   }
 

@@ -270,7 +270,6 @@ export function makeTimeline(onseek) {
   return {
     element,
     slider: plot,
-    canvas,
     draw,
     point,
     set onresize(f) { onresize = f; },
