@@ -335,6 +335,13 @@ def test_a_lost_connection_comes_back_to_the_same_frame(watch, company, shipped)
     same.drop(0, int(moved[4].strip(",")), int(moved[6]))
     same.step()
     assert float(page.number("fixed", "loss")) == pytest.approx(same.frame()["discovery_loss"][0], abs=0.006)
+    others = dataclasses.replace(company, performers=company.performers[1:])
+    with serving(others, port=int(url.split(":")[2].strip("/"))):  # begins anew, or it would go on with their frames
+        page.page.evaluate("dispatchEvent(new Event('online'))")
+        agents = page.page.get_by_label("Agent", exact=True).locator("option")
+        page.wait_for("the others", lambda: page.t == 0 and agents.all_inner_texts() == ["idler", "broken"])
+        page.ready().step_to(3)
+        np.testing.assert_array_equal(page.cells("world", MAP)[9, 9], page.colour("agent"))
 
 
 def test_everything_is_reached_and_seen_to_be_reached_with_the_tab_key(page):

@@ -31,7 +31,7 @@ export function liveSource(url) {
     onframes: () => {},
     onstate: () => {},
     onerror: () => {},
-    onhello: () => {},
+    onothers: () => {}, // the server has other agents than before
     open,
     fetchUntil,
     act,
@@ -40,12 +40,13 @@ export function liveSource(url) {
   source.ready = hello;
 
   const connection = connect(url, {
-    onhello(message) {
-      source.catalogue = message.catalogue;
+    onhello({ catalogue }) {
+      const isAsBefore = JSON.stringify(catalogue) === JSON.stringify(source.catalogue);
+      source.catalogue = catalogue;
       greet();
       hello = new Promise((resolve) => (greet = resolve));
-      if (episodes.length) resume();
-      source.onhello();
+      if (!isAsBefore) source.onothers();
+      else if (episodes.length) resume();
     },
     onstate: (text) => source.onstate(text),
     onfull: (text) => (source.catalogue ? source.onstate(text) : turnAway(new Error(text))),

@@ -7,8 +7,7 @@ import { makeHands } from "./hands.js";
 import { listenToKeys, makeHelp } from "./keys.js";
 import { makeMessages } from "./messages.js";
 import { makePane } from "./pane.js";
-import { addPane, firstSelection, fitAgents, fitWorld, isOffered, optionsOf, removePane } from "./selection.js";
-import { worldOptions } from "./selection.js";
+import { addPane, firstSelection, fitAgents, fitWorld, optionsOf, removePane, worldOptions } from "./selection.js";
 import { toggleTheme, watchTheme } from "./theme.js";
 
 const AHEAD = 5; // frames that a live source fetches before they are shown, so that no step waits for its answer
@@ -119,11 +118,7 @@ export async function mountPlayer(root, source, keyTarget) {
     if (goal !== null && goal <= last()) arrive(goal);
     else refresh();
   };
-  source.onhello = () => {
-    if (!state.selection) return;
-    if (!isOffered(source.catalogue, state.selection)) choose(firstSelection(source.catalogue));
-    else updateMenus();
-  };
+  source.onothers = () => state.selection && choose(firstSelection(source.catalogue));
   source.onerror = warn;
   source.onstate = (text) => (top.say(text), root.classList.toggle("offline", text !== ""));
 

@@ -11,14 +11,6 @@ export function firstSelection(catalogue) {
   return { panes, world, episode: catalogue.first_episode ?? 0 };
 }
 
-/** Whether a selection made from another catalogue can still be had. */
-export function isOffered(catalogue, { panes, world }) {
-  return panes.every(({ agent, seed }) => {
-    const found = agentOf(catalogue, agent);
-    return found && seed < found.seeds.length && found.worlds.includes(world);
-  });
-}
-
 /** All worlds; choosing one that an agent shown does not fit brings others (`fitAgents`). */
 export function worldOptions(catalogue) {
   return catalogue.worlds.map(({ name, title }) => ({ value: name, label: title }));
