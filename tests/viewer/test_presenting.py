@@ -86,15 +86,21 @@ def test_wide_maps_have_the_whole_width_and_all_else_below_them(watch, recorded,
 def test_the_words_beside_the_lanes_of_many_objects_do_not_touch(watch, recorded, tmp_path):
     """Each object adds a strip; on a low screen the timeline has the least height that it may have."""
     meta = recorded.meta
+    pay = np.where(np.arange(401) % 2, 0.149, -0.149).astype(np.float32)  # long words
     many = dataclasses.replace(
         recorded,
         meta=meta | {"objects": [meta["objects"][0] | {"name": f"fixed{i}"} for i in range(5)]},
+        reward_c=recorded.reward_c * 0 + pay[:, None] / 3,
+        reward=recorded.reward * 0 + pay,
         **{name: np.repeat(getattr(recorded, name)[:, :, :1], 5, axis=2) for name in OF_OBJECTS},
     )
     page_of = export_html([many], tmp_path / "page.html")
     page = watch(page_of.as_uri(), viewport={"width": 800, "height": 600}, offline=True).ready()
     boxes = [lane.bounding_box() for lane in page.page.locator(".lane").all()]
     assert [a["y"] + a["height"] <= b["y"] + 1 for a, b in itertools.pairwise(boxes)] == [True, True]
+    page.page.set_viewport_size({"width": 390, "height": 800})
+    ends = [box["x"] + box["width"] for box in (lane.bounding_box() for lane in page.page.locator(".lane").all())]
+    assert max(ends) < page.page.locator(".timeline canvas").bounding_box()["x"]
 
 
 PREPARING = "preparing the agent: compiling takes some ten seconds the first time ..."
