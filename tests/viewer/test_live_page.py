@@ -399,3 +399,6 @@ def test_nothing_is_wider_than_a_narrow_screen(watch, live):
     page.page.get_by_role("button", name="Take the wheel").click()
     page.page.get_by_role("button", name="walk up").click()
     page.reach(1)
+    page.page.set_viewport_size({"width": 560, "height": 740})  # the upper bar takes three lines, and ends at the right
+    box = page.page.get_by_role("button", name="Help").bounding_box()
+    assert box["x"] + box["width"] == pytest.approx(560 - 16, abs=1)

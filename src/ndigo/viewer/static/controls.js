@@ -41,11 +41,10 @@ export function makeTopBar(actions, isLive) {
     ),
     compare,
     exact,
-    make("span", { class: "gap" }),
-    state,
     make(
       "div",
       { class: "icons" },
+      state,
       iconButton("theme", "Dark or light", actions.theme),
       iconButton("?", "Help", actions.help),
     ),
