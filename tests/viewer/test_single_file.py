@@ -86,8 +86,12 @@ def test_agents_and_episodes_are_chosen_and_compared(watch, path, recorded):
         assert float(page.number("fixed", "loss", pane=pane)) == pytest.approx(loss, abs=0.006)
     lanes = page.page.locator(".lane.reward").all_inner_texts()
     assert ["grey: walls" in lane for lane in lanes] == [True, False]
+    number = page.page.get_by_label("Episode", exact=True)
     page.press("n")  # there is none after the last
-    assert page.page.get_by_label("Episode", exact=True).input_value() == "1"
+    assert number.input_value() == "1"
+    number.fill("7")
+    number.press("Enter")
+    assert number.input_value() == "1"
     assert page.page.get_by_role("button", name="Take the wheel").count() == 0
 
 

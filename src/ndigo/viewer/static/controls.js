@@ -54,7 +54,7 @@ export function makeTopBar(actions, isLive) {
   function update(view) {
     setOptions(world, view.worlds, view.world);
     episode.max = String(view.lastEpisode);
-    if (document.activeElement !== episode) episode.value = String(view.episode);
+    episode.value = String(view.episode);
     compare.hidden = !view.canCompare;
     compare.setAttribute("aria-pressed", String(view.isComparing));
   }
