@@ -371,6 +371,9 @@ def test_help_opens_and_closes_with_keys_and_lists_them(page):
     assert page.page.get_by_role("button", name="Close").is_visible()
     page.press("Escape")
     assert not page.page.locator("dialog").is_visible()
+    at_once = "close => close.dispatchEvent(new KeyboardEvent('keydown', { key: 'w', bubbles: true }))"
+    page.page.eval_on_selector("dialog button", at_once)  # while the focus is still where the dialog was
+    assert page.page.get_attribute(".ndigo", "data-mode") == "wheel"
 
 
 def test_the_page_follows_the_system_into_dark_and_light_until_told_otherwise(watch, live):

@@ -62,7 +62,7 @@ function nameOf({ key, shiftKey }, table) {
 export function listenToKeys(target, actions, modeOf, isLive) {
   const table = isLive ? [...KEYS, ...LIVE_KEYS] : KEYS;
   target.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("dialog")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("dialog[open]")) return;
     const [key, element] = [nameOf(event, table), event.target];
     if (NATIVE[element.tagName]?.test(key)) return; // the control's own key
     // The timeline is a slider, whatever the keys do elsewhere.
