@@ -81,7 +81,6 @@ def audit_seekers(
     """For each object, episodes that go and look for it, whoever the agent is: what each object has to offer."""
     audit = _auditor(world, reward)
     keys = jax.random.split(key, num_episodes)
-
     seeker = make_seeker(world)
 
     @jax.jit

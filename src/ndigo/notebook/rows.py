@@ -12,11 +12,10 @@ CLOCK = ("step", "world_steps", "seconds")
 
 
 def metric_rows(lines: Sequence[Mapping[str, Any]], world: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """`step`, `seed`, a column per number of `learning` and `evaluation`; with names, one per name: `visits fixed`.
+    """`step`, `seed` and every number of `learning` and `evaluation`; of a list, each by its name: `visits fixed`.
 
-    What both have is the learner's, and `evaluation reward` the other.
-
-    A line without an evaluation has None in the columns of evaluations, as it has where nothing was measured.
+    Of a number that both have, `reward` is the learner's and `evaluation reward` the other.
+    None stands where a line has no such number, as without an evaluation.
     """
     rows = [
         {name: line[name] for name in CLOCK if name in line} | {"seed": seed} | _numbers(line, world, seed)

@@ -19,8 +19,8 @@ def drawn_frames(world: World, key: Array, a_t: np.ndarray) -> UInt8[np.ndarray,
     key_reset, key_world, _ = jax.random.split(key, 3)
     keys = jax.random.split(key_world, world.num_steps)
     step = jax.jit(world.step)
-    state, pictures = world.reset(key_reset), []
-    pictures.append(drawn(world, state))
+    state = world.reset(key_reset)
+    pictures = [drawn(world, state)]
     # Recordings keep few bytes per action; a step takes the integers that a policy chooses by.
     for key_t, a in zip(keys, np.asarray(a_t, np.int32), strict=False):
         state = step(key_t, state, a)

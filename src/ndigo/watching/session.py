@@ -87,16 +87,12 @@ class Session:
         self._shown = self._shown | {"objects": objects}
 
     @property
-    def num_steps(self) -> int:
-        return self.agent.world.num_steps
-
-    @property
     def t(self) -> int:
         return int(self._live.t)
 
     @property
     def is_over(self) -> bool:
-        return self.t == self.num_steps or bool(self._shown.get("is_last", False))
+        return self.t == self.agent.world.num_steps or bool(self._shown.get("is_last", False))
 
     def frame(self) -> dict[str, Any]:
         """Everything at t, in NumPy.
