@@ -32,7 +32,8 @@ def other(recorded):
 
 @pytest.fixture(scope="module")
 def path(recorded, other, tmp_path_factory):
-    return export_html([recorded, other], tmp_path_factory.mktemp("page") / "new" / "page.html")
+    numbered = [dataclasses.replace(each, meta=each.meta | {"first_episode": 5}) for each in (recorded, other)]
+    return export_html(numbered, tmp_path_factory.mktemp("page") / "new" / "page.html")
 
 
 def test_it_plays_from_disk_and_shows_the_recorded_numbers(watch, path, recorded):
@@ -78,6 +79,8 @@ def test_agents_and_episodes_are_chosen_and_compared(watch, path, recorded):
         recorded.meta["label"],
         "other <b>",
     ]
+    number = page.page.get_by_label("Episode", exact=True)
+    assert number.input_value() == "5"  # as in the command that recorded it
     page.press("n", "c")
     page.wait_for("two panes", lambda: page.page.locator(".pane").count() == 2)
     page.step_to(10)
@@ -86,12 +89,11 @@ def test_agents_and_episodes_are_chosen_and_compared(watch, path, recorded):
         assert float(page.number("fixed", "loss", pane=pane)) == pytest.approx(loss, abs=0.006)
     lanes = page.page.locator(".lane.reward").all_inner_texts()
     assert ["grey: walls" in lane for lane in lanes] == [True, False]
-    number = page.page.get_by_label("Episode", exact=True)
     page.press("n")  # there is none after the last
-    assert number.input_value() == "1"
+    assert number.input_value() == "6"
     number.fill("7")
     number.press("Enter")
-    assert number.input_value() == "1"
+    assert number.input_value() == "6"
     assert page.page.get_by_role("button", name="Take the wheel").count() == 0
 
 

@@ -74,7 +74,10 @@ export async function mountPlayer(root, source, keyTarget) {
     theme: toggleTheme,
     help: () => help.showModal(),
     chooseWorld: (world) => choose(fitAgents(source.catalogue, state.selection, world)),
-    chooseEpisode: (number) => choose({ episode: within(Math.floor(number) || 0, 0, source.catalogue.last_episode) }),
+    chooseEpisode(number) {
+      const { least_episode: least = 0, last_episode: last } = source.catalogue;
+      choose({ episode: within(Math.floor(number) || 0, least, last) });
+    },
     nextEpisode: (by) => actions.chooseEpisode(state.selection.episode + by),
     chooseAgent: (i, agent) => choose(fitWorld(source.catalogue, state.selection, i, { agent, seed: 0 })),
     // Earlier steps are kept of the first seed alone: another seed is its newest, and a step is the first seed's.
