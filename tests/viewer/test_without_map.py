@@ -11,6 +11,7 @@ import pytest
 from stream_worlds import counting
 from untrained import untrained
 
+from ndigo.notebook.player import HEIGHT
 from ndigo.viewer.page import export_html
 from ndigo.viewer.stage import Company, Performer
 from ndigo.watching.recording import episode_key, record
@@ -33,6 +34,8 @@ def test_a_page_shows_what_was_seen_expected_and_paid_and_ends_with_the_episode(
     page = watch(export_html([episodes], tmp_path / "page.html").as_uri(), offline=True).ready()
     assert page.page.locator("figure.world").count() == 0
     assert page.page.get_by_label("Steps per second").input_value() == "1"  # or it would be over at once
+    page.page.set_viewport_size({"width": 900, "height": HEIGHT})
+    assert page.page.evaluate("document.documentElement.scrollHeight") == HEIGHT  # in a notebook's cell all is in sight
     for episode, length in enumerate(episodes.lengths.tolist()):
         page.press("End")
         page.reach(length)

@@ -13,15 +13,14 @@ from ndigo.viewer.page import export_html, single_page
 from ndigo.watching.recording import record_numbered
 
 MOST_EPISODES = 20  # a notebook keeps the page in its file
-MAP_HEIGHT, HEIGHT = 860, 560  # pixels of the frame, of a world with and without a map
+HEIGHT = 860  # pixels of the frame
 
 
 class Player:
     """Recorded episodes that play in a cell. `player.episodes` are the arrays, `player.save(path)` writes the page."""
 
-    def __init__(self, episodes: Recording, height: int | None = None):
-        self.episodes = episodes
-        self.height = height or (MAP_HEIGHT if episodes.has_map else HEIGHT)
+    def __init__(self, episodes: Recording, height: int = HEIGHT):
+        self.episodes, self.height = episodes, height
 
     def save(self, path: str | Path) -> Path:
         """One page that plays in any browser."""
@@ -38,7 +37,7 @@ class Player:
         return f"Player({meta['label']} in {meta['world']}, {how_many(len(self.episodes.keys), 'episode')})"
 
 
-def play(agent: Agent, episode: int = 0, *, episodes: int = 1, seed: int = 0, height: int | None = None) -> Player:
+def play(agent: Agent, episode: int = 0, *, episodes: int = 1, seed: int = 0, height: int = HEIGHT) -> Player:
     """Greedy episodes of the agent, from number `episode` of a seed on, as a player for a notebook."""
     if not 1 <= episodes <= MOST_EPISODES:
         raise NdigoError(f"episodes {episodes}: must be from 1 to {MOST_EPISODES}")

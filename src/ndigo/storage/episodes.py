@@ -93,10 +93,6 @@ class Recording:
         """Its number of steps."""
         return self.meta["num_steps"] if self.lengths is None else int(self.lengths[episode])
 
-    @property
-    def has_map(self) -> bool:
-        return self.walls.size > 0
-
 
 def save_episodes(path: Path, episodes: Recording) -> None:
     """Writes the file whole, or leaves what was there."""
