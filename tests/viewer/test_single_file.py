@@ -156,8 +156,19 @@ def test_players_on_one_page_share_the_code_and_not_their_keys(watch, recorded, 
     page.page.wait_for_selector(".ndigo >> nth=1 >> .numbers td")
     page.page.locator(".ndigo").nth(1).focus()
     page.press("PageDown")
-    times = page.page.locator(".time").all_inner_texts()
-    assert times == ["step 0 of 400", "step 10 of 400"]
+    times = page.page.locator(".time")
+    assert times.all_inner_texts() == ["step 0 of 400", "step 10 of 400"]
+    page.page.get_by_label("Step", exact=True).nth(1).focus()
+    page.press("n")  # and the focus stays where it is
+    page.wait_for("the next episode", lambda: times.all_inner_texts() == ["step 0 of 400"] * 2)
+    page.press("PageDown")
+    page.wait_for("ten steps", lambda: times.all_inner_texts() == ["step 0 of 400", "step 10 of 400"])
+    page.page.locator("figure.world canvas").nth(1).focus()
+    page.press("b", "PageDown")
+    page.wait_for("ten steps", lambda: times.all_inner_texts() == ["step 0 of 400", "step 20 of 400"])
+    page.page.get_by_label("Steps ahead").nth(1).click()  # a pointer gives the keys back to its player
+    page.press("PageDown")
+    page.wait_for("ten steps", lambda: times.all_inner_texts() == ["step 0 of 400", "step 30 of 400"])
 
 
 def test_modules_import_and_export_only_in_the_forms_that_can_be_made_one_script():

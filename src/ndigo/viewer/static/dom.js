@@ -47,6 +47,12 @@ export function iconButton(sign, label, onclick) {
   return button(onclick, { class: "icon", "aria-label": label, title: label }, sign in ICONS ? icon(sign) : sign);
 }
 
+/** Makes these the children of a node. What stays is not moved: it would lose the focus. */
+export function fill(node, children) {
+  for (const old of [...node.children]) if (!children.includes(old)) old.remove();
+  children.forEach((child, i) => child === node.children[i] || node.insertBefore(child, node.children[i] ?? null));
+}
+
 /** Writes text only where it differs: an untouched node costs no layout. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;

@@ -72,11 +72,15 @@ export function listenToKeys(target, actions, modeOf, isLive) {
     event.preventDefault();
     entry[4](actions, key);
   });
-  // A menu that was used with a pointer gives the keys back; one used with keys keeps them.
+  // A control that was used with a pointer gives the keys back; one used with keys keeps them.
   let isPointed = false;
   target.addEventListener("pointerdown", () => (isPointed = true), true);
   target.addEventListener("keydown", () => (isPointed = false), true);
-  target.addEventListener("change", (event) => isPointed && event.target.tagName === "SELECT" && event.target.blur());
+  target.addEventListener("change", (event) => {
+    if (!isPointed) return;
+    if (target === document) event.target.blur();
+    else target.focus({ preventScroll: true });
+  });
 }
 
 function keyList(title, table) {

@@ -1,7 +1,7 @@
 /** One agent: its maps, views, numbers and timeline, each drawn only when what it shows has changed. */
 
 import { WEIGHT, css, mixed } from "./colours.js";
-import { make, setOptions, setText } from "./dom.js";
+import { fill, make, setOptions, setText } from "./dom.js";
 import { beliefMap, worldMap } from "./maps.js";
 import { captionOf } from "./moments.js";
 import { makeNumbers } from "./numbers.js";
@@ -116,8 +116,8 @@ export function makePane(actions, index) {
     const small = [seen, ...(sizes.K || !isPictured ? [expected] : [])];
     if (!hasMap) large.push(...small.splice(0));
     shownParts = [...large, ...small];
-    maps.replaceChildren(...large.map((part) => part.element));
-    views.replaceChildren(...small.map((part) => part.element));
+    fill(maps, large.map((part) => part.element));
+    fill(views, small.map((part) => part.element));
     views.hidden = small.length === 0;
     sheet.dataset.maps = String(large.length);
     const aspects = large.map((part) => part.grid.cols / part.grid.rows);

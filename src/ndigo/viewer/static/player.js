@@ -2,7 +2,7 @@
 
 import { paletteOf } from "./colours.js";
 import { SPEEDS, makeTopBar, makeTransport, paceOf } from "./controls.js";
-import { make } from "./dom.js";
+import { fill, make } from "./dom.js";
 import { makeHands } from "./hands.js";
 import { listenToKeys, makeHelp } from "./keys.js";
 import { makeMessages } from "./messages.js";
@@ -172,7 +172,7 @@ export async function mountPlayer(root, source, keyTarget) {
     episodes = opened;
     while (panes.length < episodes.length) panes.push(makePane(actions, panes.length));
     panes.length = episodes.length;
-    area.replaceChildren(...panes.map((pane) => pane.element));
+    fill(area, panes.map((pane) => pane.element));
     area.dataset.panes = String(panes.length);
     updateMenus();
     panes.forEach((pane, i) => (pane.show(episodes[i]), pane.recolour(state.palette)));
