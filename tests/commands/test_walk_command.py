@@ -77,6 +77,7 @@ def test_in_a_terminal_the_walker_is_seen_walking():
     [
         (["exp6"], "unknown experiment 'exp6'; nearest: exp5; known: exp1, exp2, exp3, exp4, exp5"),
         (["exp1", "--episodes", "0"], "--episodes 0: must be from 2 to"),
+        (["exp1", "--longest-stretch", "0"], "--longest-stretch 0: must be from 1 to"),
     ],
 )
 def test_bad_input_gets_one_line_and_code_2(words, message, capsys):
@@ -94,3 +95,14 @@ def test_numbers_as_json_are_those_of_the_table(capsys):
     printed = json.loads(capsys.readouterr().out)["random walker"]["exp1"]
     mean, error = printed["visits"]["fixed"]
     assert f" {mean:.1f} ± {error:.1f} " in table
+
+
+def test_a_walker_in_stretches_says_so_and_bumps_into_the_maze_s_walls_for_longer(capsys):
+    """In the first room, whose door is one cell wide: it sees the noise behind it later than one who often turns."""
+    first = []
+    for words in ([], ["--longest-stretch", "100"]):
+        assert main(["walk", "exp5", "--episodes", "200", "--seconds", "0", *words]) == 0
+        out = capsys.readouterr().out
+        assert ("in stretches of up to 100 steps, 200 episodes" in out) == bool(words)
+        first.append(rows_of(out)["noise"][2])
+    assert mean(first[1]) > mean(first[0]) + 3 * error(first[1])

@@ -12,11 +12,11 @@ from ndigo.agent.exploration import draw_stretches
 from ndigo.types import Policy
 
 
-def random_walker(world: Any) -> Policy:
-    """Uniform actions at every step: the paper's Random."""
+def random_walker(world: Any, longest: int = 1) -> Policy:
+    """Uniform actions: a new one at every step (the paper's Random), or repeated for stretches of up to `longest`."""
 
     def start(key: Array) -> tuple[Array, Array, Array]:
-        return jnp.int32(0), key, draw_stretches(key, jnp.float32(1), world.num_steps, world.num_actions).a_t
+        return jnp.int32(0), key, draw_stretches(key, jnp.float32(1), world.num_steps, world.num_actions, longest).a_t
 
     def act(o_t: Array, a_tm1: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
         t, key, a_t = state

@@ -39,6 +39,8 @@ class Arguments:
     """Length of each animation, in a terminal; elsewhere only its last frame is printed."""
     seed: int = 0
     """Same seed, same walks."""
+    longest_stretch: int = 1
+    """Repeat a random action for up to N steps, as actors explore in training (100); 1 is the paper's walker."""
     json: Switch = False
     """Print the means and their standard errors as JSON, and nothing else."""
 
@@ -46,40 +48,44 @@ class Arguments:
 def run(args: Arguments) -> None:
     within("--episodes", args.episodes, 2, 100_000)
     within("--seconds", args.seconds, 0, 3600)
+    within("--longest-stretch", args.longest_stretch, 1, 100_000)
     check_seed(args.seed)
     experiments = [find_experiment(name) for name in args.experiments or EXPERIMENTS]
     if args.json:
         numbers = {experiment.name: _numbers(experiment, args) for experiment in experiments}
-        print(json.dumps({"episodes": args.episodes, "seed": args.seed, "random walker": numbers}, indent=1))
+        asked = {"episodes": args.episodes, "seed": args.seed, "longest_stretch": args.longest_stretch}
+        print(json.dumps(asked | {"random walker": numbers}, indent=1))
         return
     console = plain_console()
     tables: dict[tuple[str, ...], Table] = {}
     for experiment in experiments:
         key_show, key_count = jax.random.split(jax.random.key(args.seed))
-        show(experiment, key_show, args.seconds, colour=console.is_terminal and not console.no_color)
+        show(experiment, key_show, args, colour=console.is_terminal and not console.no_color)
         metrics = tuple(experiment.printed.tables) or UNPRINTED  # the paper's columns: they differ in Experiment 5
         table = tables.setdefault(metrics, _empty_table(metrics))
-        _add_rows(table, experiment, metrics, count_visits(experiment, key_count, args.episodes))
-    caption = f"Random walker, {args.episodes} episodes per world: mean ± standard error, and the paper's Random row"
+        _add_rows(table, experiment, metrics, count_visits(experiment, key_count, args))
+    stretches = f" in stretches of up to {args.longest_stretch} steps" if args.longest_stretch > 1 else ""
+    numbers = f"{args.episodes} episodes per world: mean ± standard error, and the paper's Random row"
+    caption = f"Random walker{stretches}, {numbers}"
     print(fitted(caption))
     console.print(*tables.values())
 
 
-def count_visits(experiment: Experiment, key: jax.Array, num_episodes: int) -> Visits:
-    with working(f"{experiment.name}: {num_episodes} walks (compiling first)"):
-        return visits_of_walks(experiment.world, key, num_episodes)
+def count_visits(experiment: Experiment, key: jax.Array, args: Arguments) -> Visits:
+    with working(f"{experiment.name}: {args.episodes} walks (compiling first)"):
+        return visits_of_walks(experiment.world, key, args.episodes, args.longest_stretch)
 
 
-def show(experiment: Experiment, key: jax.Array, seconds: float, colour: bool) -> None:
+def show(experiment: Experiment, key: jax.Array, args: Arguments, colour: bool) -> None:
     """One walk as a film where there is a terminal, and its last frame, which stays."""
     num_steps = experiment.world.num_steps
     with working(f"{experiment.name}: one walk (compiling first)"):
-        walk = jax.device_get(jax.jit(lambda k: random_walk(experiment.world, k))(key))
-    if sys.stdout.isatty() and seconds > 0:
+        walk = jax.device_get(jax.jit(lambda k: random_walk(experiment.world, k, args.longest_stretch))(key))
+    if sys.stdout.isatty() and args.seconds > 0:
         with screen() as draw:
             start = time.monotonic()
             # A slow terminal skips frames; the film keeps its length.
-            while (t := int((time.monotonic() - start) / seconds * num_steps)) < num_steps:
+            while (t := int((time.monotonic() - start) / args.seconds * num_steps)) < num_steps:
                 draw(_frame(experiment, walk, t, colour))
                 time.sleep(1 / 60)
     print(_frame(experiment, walk, num_steps - 1, colour), end="\n\n")
@@ -118,7 +124,7 @@ def _with_error(x: np.ndarray) -> tuple[float, float]:
 def _numbers(experiment: Experiment, args: Arguments) -> dict[str, dict[str, tuple[float, float]]]:
     """For JSON: {metric: {object: [mean, standard error]}}."""
     key_count = jax.random.split(jax.random.key(args.seed))[1]
-    values = _values(count_visits(experiment, key_count, args.episodes))
+    values = _values(count_visits(experiment, key_count, args))
     names = experiment.world.objects
     return {metric: {name: _with_error(x[:, i]) for i, name in enumerate(names)} for metric, x in values.items()}
 

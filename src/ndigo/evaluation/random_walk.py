@@ -20,13 +20,13 @@ class Walk(eqx.Module):
     is_visible: Bool[Array, "T N"]
 
 
-def random_walk(world: World, key: Array) -> Walk:
-    """One episode of actions drawn uniformly, independently each step."""
-    episode = jax.tree.map(lambda x_t: x_t[: world.num_steps], rollout(world, random_walker(world), key))
+def random_walk(world: World, key: Array, longest: int = 1) -> Walk:
+    """One episode of actions drawn uniformly, each repeated for up to `longest` steps."""
+    episode = jax.tree.map(lambda x_t: x_t[: world.num_steps], rollout(world, random_walker(world, longest), key))
     return Walk(truth=episode.truth_t, is_visible=in_view(world.frame, episode.o_t))
 
 
-def visits_of_walks(world: World, key: Array, num: int) -> Visits:
+def visits_of_walks(world: World, key: Array, num: int, longest: int = 1) -> Visits:
     """The statistics of `num` walks, on the host; each field with a leading episode axis."""
-    count = jax.jit(jax.vmap(lambda key: visits(random_walk(world, key).is_visible)))
+    count = jax.jit(jax.vmap(lambda key: visits(random_walk(world, key, longest).is_visible)))
     return jax.device_get(count(jax.random.split(key, num)))
