@@ -170,18 +170,20 @@ def test_a_folder_of_agents_is_answered_with_their_names(exp1_run, tmp_path, cap
 
 def agent_row(first: Estimate, share: float, loss: float) -> Line:
     values = {"first_visit": first, "frequency": Estimate(share, share, share), "discovery_loss": Estimate(loss, 0, 9)}
-    return Line(
-        "", "", {metric: {"fixed": estimate, "noise": Estimate(0, 0, 0)} for metric, estimate in values.items()}
-    )
+    values["visits"] = Estimate(61, 50, 70)
+    noise = Estimate(share / 5, 0, 99)
+    return Line("", "", {metric: {"fixed": estimate, "noise": noise} for metric, estimate in values.items()})
 
 
 def test_discover_closes_with_what_was_learned_and_how_it_compares():
     walker = agent_row(Estimate(320, 310, 330), 31, 0)
     found = agent_row(Estimate(21.4, 18, 25), 99.6, 1.936)
-    assert closing(found, walker, find_experiment("exp1"), 5.0).startswith(
+    assert closing(found, walker, find_experiment("exp1"), 5.0) == (
         "In 5 min it learned to find fixed: seen in 100% of episodes, first at step 21 "
         "(random walker: 31%, step 320).\n"
-        "It knows the place to 1.94 nats, where 3.87 knows the room and 0 the cell."
+        "It knows the place to 1.94 nats, where 3.87 knows the room and 0 the cell. "
+        "A located object pays nothing, so its visits say little. "
+        "The noise is in view for 20 steps per episode (random walker: 6)."
     )
     assert closing(found, walker, find_experiment("exp1"), 119.96).startswith("In 120 min it learned")
     late = agent_row(Estimate(290, 260, 311), 40, 3.8)  # the intervals meet
@@ -211,7 +213,8 @@ def test_of_several_objects_each_is_told_by_its_name():
         "pe: lamp seen in no episode, and known to 0.10 nats; tv seen in 100% of episodes, first at step 0, "
         "and known to 2.38 nats; 0 would be certain."
     )
-    walker = Line("", "", {m: {n: Estimate(x, x, x) for n in ("upper", "lower")} for m, x in FIRST_AND_SHARE.items()})
+    names = "upper", "lower", "noise"
+    walker = Line("", "", {m: {n: Estimate(x, x, x) for n in names} for m, x in FIRST_AND_SHARE.items()})
     losses = {"discovery_loss": {"upper": Estimate(1.0, 0, 2), "lower": Estimate(4.0, 3, 5)}}
     told = conclusion(Line("pe", "pe", {**walker.values, **losses}), find_experiment("exp3"))
     assert told.count("known to") == 2
@@ -221,7 +224,7 @@ def test_of_several_objects_each_is_told_by_its_name():
     assert "(random walker: 31%, step 320; 31%, step 320)" in told
 
 
-FIRST_AND_SHARE = {"first_visit": 320, "frequency": 31, "discovery_loss": 3.0}
+FIRST_AND_SHARE = {"first_visit": 320, "frequency": 31, "discovery_loss": 3.0, "visits": 21}
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,8 @@ def run(args: Arguments) -> None:
         lines = [walker, measure(trained, "shipped", args.episodes, args.seed)]
         numbers["shipped"] = lines[1].as_dict()
         say(f"{shipped}, {basis(trained.num_seeds, args.episodes)}\n")
-        say(f"{conclusion(lines[1], experiment, 'The shipped agent')}\n")
+        say(f"{conclusion(lines[1], experiment, 'The shipped agent')}")
+        say("It is one seed of a row of ten (docs/results.md), and rounding moves its numbers (docs/reproduce.md).\n")
         console.print(compared_with_paper(lines, experiment, references=False))
         say(f"That took {time.monotonic() - began:.0f} s. Now one is trained here, from scratch.")
     with working("preparing a run"):
@@ -133,11 +134,18 @@ def closing(mine: Line, walker: Line, experiment: Experiment, minutes: float) ->
     level = "" if (room := prior(experiment.name)) is None else f"{room:.2f} knows the room and "
     names = experiment.discovers
     what = " and ".join(names) if len(names) < 3 else "the objects"
+    grid = experiment.world.grid
+    noise = "".join(
+        f" The {x.name} is in view for {mine.values['visits'][x.name].mean:.0f} steps per episode "
+        f"(random walker: {walker.values['visits'][x.name].mean:.0f})."
+        for x in (grid.objects if grid else ())
+        if x.kind == "white_noise"
+    )
     return (
         f"In {float(f'{minutes:.2g}'):g} min it {'learned' if has_learned else 'did not yet learn'} to find {what}: "
         f"{seen_in_words(mine, names)} (random walker: {_walked(walker, names)}).\n"
         f"It knows the place to {mean(mine, 'discovery_loss'):.2f} nats, where {level}0 the cell. "
-        "A located object pays nothing, so its visits say little."
+        f"A located object pays nothing, so its visits say little.{noise}"
     )
 
 
