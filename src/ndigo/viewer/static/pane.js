@@ -125,11 +125,12 @@ export function makePane(actions, index) {
     sheet.style.setProperty("--maps", String(large.length));
     sheet.style.setProperty("--aspect", String(Math.max(0.4, Math.min(3, ...aspects))));
     shown.clear();
+    pointed = null; // it may be gone
   }
 
   /** Another episode; its parts stand where they belong after the next `arrange`. */
   function show(next) {
-    [episode, pointed] = [next, null];
+    episode = next;
     const { R, W, V, K, Y, X, H, S } = episode.sizes;
     for (const part of [world, belief, exact]) part.grid.shape(R || 1, W || 1);
     for (const part of [seen, expected]) part.grid.shape(V || Y || 1, V || X || 1);
