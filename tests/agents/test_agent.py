@@ -16,17 +16,20 @@ from ndigo.errors import NdigoError
 from ndigo.types import Window
 from ndigo.watching.recording import record
 
-AGENT = Path(__file__).parents[2] / "results/agents/exp1-ndigo-4.safetensors"
+AGENT = Path(__file__).parents[2] / "results/agents/exp5-ndigo-2.safetensors"
 EPISODES, SEED = 2, 5
 
 
 def test_a_recorded_agent_has_the_discovery_loss_of_its_evaluation():
-    """In the bfloat16 it was trained in: the same episodes, with beliefs apart by rounding alone."""
+    """In the bfloat16 it was trained in: the same episodes, with beliefs apart by rounding alone.
+
+    The maze's agent is paid all the way. One that has found everything wanders as rounding has it (studies/rounding).
+    """
     trained = load_trained(AGENT)
     assert trained.config.precision == "bfloat16"
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(SEED), 0), 0)  # part 0 of the seed, network 0
     recorded = record(trained.agent(), jax.random.split(key, EPISODES)).discovery_loss[:, :400].mean(axis=1)
-    np.testing.assert_allclose(trained.evaluate(EPISODES, SEED).discovery_loss[0], recorded, rtol=0.01)
+    np.testing.assert_allclose(trained.evaluate(EPISODES, SEED).discovery_loss[0], recorded, rtol=0.003)
 
 
 def test_the_window_of_a_whole_episode_has_nothing_before_it():
