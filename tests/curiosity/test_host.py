@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections import OrderedDict
 from collections.abc import Callable
@@ -21,9 +22,10 @@ from stream_of_episodes import end_to_end, play
 import ndigo
 from ndigo import frames
 from ndigo.config import preset
-from ndigo.curiosity import make_curiosity, saving
+from ndigo.curiosity import host, make_curiosity, saving
 from ndigo.curiosity.host import arrays
 from ndigo.errors import NdigoError
+from ndigo.frames.join import outside
 from ndigo.storage.lock import one_writer
 from ndigo.storage.seal import seal, unseal
 
@@ -468,3 +470,26 @@ def test_what_cannot_be_made_is_one_line():
     nan = made(frame=frames.vector(2, low=0, high=1))
     with pytest.raises(NdigoError, match=r"in entry 1 of frame 0 the value nan, expected a finite number"):
         nan.reset(np.array([[0, np.nan], [0, 0], [0, 0]]))
+
+
+def test_numbers_beyond_their_bins_are_told_once_by_entry_channel_and_range(rolled, monkeypatch):
+    """Of entry 1's eight numbers two are 200, more than a fifth; of entry 0's one is, which is less."""
+    numbers = frames.join(now=frames.vector(2, low=0, high=(1, 9), bins=4, names=("x", "y")))
+    seen = np.full((4, 2, 2), 0.5, np.float32)
+    assert outside(numbers, [{"now": seen}]) is None
+    seen[1, 0] = seen[2, 1, 1] = 200
+    told = r"part 'now', 25% .* entry 1 \(channel 'y'\), 0.5 to 200, lie outside 0 to 9: the"
+    assert re.search(told, outside(numbers, [{"now": seen[:1]}, {"now": seen[1:]}]))
+    assert outside(frames.vector(2, low=0, high=1, bins=None), [seen]) is None  # a density tells them all apart
+
+    bonus, handed = made(), []
+    monkeypatch.setattr(host, "outside", lambda frame, rollouts: handed.append((frame, rollouts)) or "too far")
+    walk(bonus, rolled, range(T))
+    with pytest.warns(UserWarning, match="too far"):
+        bonus.learn()
+    ((frame, rollouts),) = handed
+    assert frame is bonus.frame
+    np.testing.assert_array_equal(np.concatenate(rollouts), rolled.o_tp1[:T])
+    walk(bonus, rolled, range(T, 2 * T))
+    bonus.learn()
+    assert len(handed) == 1

@@ -11,7 +11,7 @@ Everything is checked before anything changes: after an error the object is as i
 
 from __future__ import annotations
 
-import operator
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -23,12 +23,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ndigo.config import LAST_SEED, Config
+from ndigo.config import Config
 from ndigo.curiosity import saving, scaling
 from ndigo.curiosity.learning import Numbers
-from ndigo.curiosity.record import PureCuriosity, check_arguments, check_count, check_frames, make_curiosity
+from ndigo.curiosity.record import PureCuriosity, check_arguments, check_count, check_frames, check_seed, make_curiosity
 from ndigo.errors import NdigoError
 from ndigo.frames import Frame
+from ndigo.frames.join import outside
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.training.twins import PLAIN, computed_by
 
@@ -75,6 +76,7 @@ class Curiosity:
         self._scaling = scaling.start(num_envs)
         self._pending = Pending()
         self._seen: Any = None  # the newest frames
+        self._has_warned = False
 
     def __repr__(self) -> str:
         reward = self.pure.reward.name
@@ -166,6 +168,9 @@ class Curiosity:
         """
         if self.num_pending == 0:
             return None
+        if not self._has_warned and (told := outside(self.frame, [o for _, o, *_ in self._pending.rollouts])):
+            warnings.warn(told, stacklevel=2)
+            self._has_warned = True
         next_key, key = jax.random.split(self._key)
         *before, last = _rollouts(self._pending.rollouts, self.state.streams.num_held)
         self._store(before)
@@ -270,17 +275,6 @@ class Curiosity:
         if found.shape != lead or not np.isin(found, (0, 1)).all():
             raise NdigoError(f"{name} is {found.dtype}{list(found.shape)}, expected True or False {list(lead)}")
         return found.astype(bool)
-
-
-def check_seed(seed: Any) -> int:
-    """A whole number of which JAX makes a key of its own; an error in one line for any other."""
-    try:
-        found = operator.index(seed)
-    except TypeError:
-        found = -1
-    if not 0 <= found <= LAST_SEED:
-        raise NdigoError(f"seed is {seed!r}, expected a whole number from 0 to {LAST_SEED}")
-    return found
 
 
 def arrays(o: Any) -> Any:

@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from ndigo.config import Config, preset
+from ndigo.config import LAST_SEED, Config, preset
 from ndigo.curiosity import learning, paying, recent, streams
 from ndigo.curiosity.learning import Numbers, State
 from ndigo.curiosity.paying import Params, Pay, Step
@@ -325,6 +325,17 @@ def _step(frame: Frame, lead: tuple[int, ...], a_t: Any, o_tp1: Any, is_first: A
     o_tp1, o_last = (None if o is None else jax.tree.map(stored, o, frame.spec) for o in (o_tp1, o_last))
     a_t, is_first = jnp.asarray(a_t, jnp.int32), jnp.asarray(is_first, bool)
     return Step(a_t=a_t, o_tp1=o_tp1, is_first=is_first, o_last=o_last)
+
+
+def check_seed(seed: Any) -> int:
+    """A whole number of which JAX makes a key of its own; an error in one line for any other."""
+    try:
+        found = operator.index(seed)
+    except TypeError:
+        found = -1
+    if not 0 <= found <= LAST_SEED:
+        raise NdigoError(f"seed is {seed!r}, expected a whole number from 0 to {LAST_SEED}")
+    return found
 
 
 def check_frames(name: str, frame: Frame, o: Any, lead: tuple[int, ...]) -> None:

@@ -5,6 +5,7 @@ The parts are independent given the prediction: L(o) = sum over parts, and every
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,6 +19,7 @@ from jaxtyping import Array, Float, UInt8
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames.bits import READINGS, Bits
 from ndigo.frames.frame import Channel, Encoder, Frame, Likelihood, empty
+from ndigo.frames.vector import Vector
 
 
 class JoinedEncoder(eqx.Module):
@@ -127,3 +129,11 @@ def join(**parts: Frame) -> Join:
         if not hasattr(part, "spec"):
             raise NdigoError(f"a join's part {name!r} is a {type(part).__name__}, expected one of ndigo.frames")
     return Join(tuple(parts.items()))
+
+
+def outside(frame: Frame, rollouts: Sequence[Any]) -> str | None:
+    """A line where many numbers of a vector, or of one in a join, lie beyond its bins (`Vector.outside`)."""
+    if isinstance(frame, Join):
+        each = ((name, outside(part, [o[name] for o in rollouts])) for name, part in frame.parts)
+        return next((f"in the part {name!r}, {told}" for name, told in each if told), None)
+    return frame.outside(rollouts) if isinstance(frame, Vector) else None

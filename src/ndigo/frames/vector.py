@@ -26,6 +26,8 @@ from ndigo.frames.frame import Channel, categorical_nats, only_categorical, requ
 from ndigo.networks import RELU_GAIN, Linear
 
 MOST_BINS = 4096
+MOST_OUTSIDE = 0.2  # of an entry's numbers beyond its outer bins, before a line says so
+ENOUGH_FRAMES = 4096  # to see that
 LARGEST = 1e38  # of low and high: twice as far is still a float32
 # A Gaussian's least spread, in units where low to high is 2: without it a constant number would earn ever more nats.
 LEAST_SPREAD = math.exp(-5)
@@ -155,6 +157,25 @@ class Vector:
             return None
         t, i = np.argwhere(is_wrong)[0]
         return f"in entry {i} of frame {t} the value {o_t[t, i]}, expected a finite number"
+
+    def outside(self, rollouts: Sequence[np.ndarray]) -> str | None:
+        """A line where many numbers of an entry lie beyond its bins, [..., N] each; None where few do.
+
+        Of many frames it takes some.
+        """
+        if self.bins is None:
+            return None
+        every = 1 + sum(x.size for x in rollouts) // (self.size * ENOUGH_FRAMES)
+        o = np.concatenate([x.reshape(-1, self.size)[::every] for x in rollouts])
+        shares = ((o < np.array(self.low)) | (o > np.array(self.high))).mean(axis=0)
+        if (share := shares[i := int(shares.argmax())]) <= MOST_OUTSIDE:
+            return None
+        name = self.names[i if len(self.names) == self.size else 0]
+        return (
+            f"{share:.0%} of the numbers in entry {i} (channel {name!r}), {o[:, i].min():g} to {o[:, i].max():g}, lie "
+            f"outside {self.low[i]:g} to {self.high[i]:g}: the outer bins hold them, and what tells them apart pays "
+            "nothing; give frames.vector their low and high, or scale them"
+        )
 
 
 def vector(
