@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import custom_reward
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,10 +20,11 @@ from tiny_runs import TINY, TRUST, train_tiny
 import ndigo
 from ndigo import frames
 from ndigo.errors import NdigoError
+from ndigo.from_module import from_module
 from ndigo.naming import default_path
 from ndigo.storage import checkpoint
 from ndigo.training.trained import from_file
-from ndigo.worlds import Channel
+from ndigo.worlds import Channel, World
 
 TINY_MAP = {**TINY, "window": 5, "learner_steps": 4}  # for worlds drawn as maps, with episodes of 5 steps
 
@@ -187,6 +189,14 @@ def test_what_is_no_world_reward_or_number_is_one_line(tmp_path):
     for world in (custom_reward, 3):
         with pytest.raises(NdigoError, match=r"^world is a \w+, expected a name, such as exp1, or a record of World$"):
             ndigo.train(world, "ndigo-2", out=tmp_path / "run")  # type: ignore[arg-type]
+    with pytest.raises(
+        NdigoError, match=r"or a record of World; ndigo\.interop\.suites\.from_gymnasium\(lambda: env\) makes"
+    ):
+        ndigo.train(gymnasium.Env(), "ndigo-2", out=tmp_path / "run")  # type: ignore[arg-type]
+    with pytest.raises(
+        NdigoError, match=r"^world 'gymnasium:Env': expected a record of World, got Env; .*from_gymnasium"
+    ):
+        from_module("gymnasium:Env", "world", World)
     with pytest.raises(NdigoError, match=r"^reward is a int, expected a name, such as ndigo-2, or a record of Intrins"):
         ndigo.train("exp1", reward=3, out=tmp_path / "run")  # type: ignore[arg-type]
     with pytest.raises(NdigoError, match=r"^minutes is '1', expected a number$"):

@@ -72,6 +72,16 @@ def unknown_name(what: str, name: object, known: Iterable[str], lists: str = "")
     return NdigoError(f"unknown {what} {str(name)!r}; {hint}known: {', '.join(names)}")
 
 
+def of_gymnasium(given: object) -> str:
+    """`; ndigo.interop.suites.from_gymnasium(...)`: what makes ours of a class, an environment or a space of its."""
+    kinds = (given if isinstance(given, type) else type(given)).__mro__
+    homes = [kind.__module__ for kind in kinds if kind.__module__.startswith("gymnasium.")]  # it need not be installed
+    if any(home.startswith("gymnasium.spaces") for home in homes):
+        return "; ndigo.interop.suites.spaces.frame_of(name, space, lambda: observation) makes and reads one of a space"
+    make = "ndigo.interop.suites.from_gymnasium(lambda: env)"
+    return f"; {make} makes one of an environment, and so does the name gymnasium::MODULE:ID" if homes else ""
+
+
 @contextlib.contextmanager
 def running(what: str) -> Iterator[None]:
     """Around a call of a user's own code: whatever it raises becomes an error that says whose it is."""

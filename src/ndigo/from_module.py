@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection
 from typing import Any, TypeVar
 
-from ndigo.errors import NdigoError, UserCodeError, running
+from ndigo.errors import NdigoError, UserCodeError, of_gymnasium, running
 
 T = TypeVar("T")
 
@@ -76,7 +76,7 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
         raise NdigoError(f"{what} {spec!r}: module {module_name} ({where}) has no {attribute!r}{has}")
     found: Any = getattr(module, attribute)
     record: Any = found
-    if not isinstance(found, kind) and callable(found):
+    if not isinstance(found, kind) and callable(found) and not of_gymnasium(found):
         try:
             inspect.signature(found).bind()
         except (TypeError, ValueError):  # ValueError: a built-in that does not say what it takes
@@ -84,7 +84,8 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
         with running(f"{what} {spec!r}"):
             record = found()
     if not isinstance(record, kind):
-        raise NdigoError(f"{what} {spec!r}: expected a record of {kind.__name__}, got {type(record).__name__}")
+        got = f"{getattr(record, '__name__', type(record).__name__)}{of_gymnasium(record)}"
+        raise NdigoError(f"{what} {spec!r}: expected a record of {kind.__name__}, got {got}")
     return record
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 
 from ndigo.config import Config
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, of_gymnasium
 from ndigo.from_module import check_trust
 from ndigo.gate import check_records
 from ndigo.interop.finding import find_world
@@ -35,8 +35,8 @@ def refuse_other_types(world: Any, reward: Any) -> None:
     """An error for a world or reward that is neither a name nor a record; None passes."""
     for what, given, kind, example in (("world", world, World, "exp1"), ("reward", reward, IntrinsicReward, "ndigo-2")):
         if not isinstance(given, str | kind | None):
-            found = type(given).__name__
-            raise NdigoError(f"{what} is a {found}, expected a name, such as {example}, or a record of {kind.__name__}")
+            known = f"a name, such as {example}, or a record of {kind.__name__}"
+            raise NdigoError(f"{what} is a {type(given).__name__}, expected {known}{of_gymnasium(given)}")
 
 
 def name_of(record: str | World | IntrinsicReward) -> str:

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
+import gymnasium
 import jax
 import numpy as np
 import pytest
@@ -446,6 +447,8 @@ def test_a_dictionary_of_any_kind_is_read_by_its_names():
 def test_what_cannot_be_made_is_one_line():
     with pytest.raises(NdigoError, match=r"frame is a tuple, expected one of ndigo\.frames"):
         made(frame=(7, 7, 3))
+    with pytest.raises(NdigoError, match=r"frame is a Discrete, expected .*; ndigo\.interop\.suites\.spaces\.frame_of"):
+        made(frame=gymnasium.spaces.Discrete(3))
     with pytest.raises(NdigoError, match=r"unknown scale 'std'; known: return-std"):
         made(scale="std")
     for seed in (1.5, -1, 2**40, "0"):

@@ -24,6 +24,9 @@ def test_an_experiments_name_gives_its_world_with_the_options_asked_for(name):
 def test_an_unknown_name_lists_worlds_and_experiments_with_the_nearest():
     with pytest.raises(NdigoError, match=r"^unknown world or experiment 'mase'; nearest: maze; known: .*exp1.*; other"):
         find_world("mase")
+    for name, suite in (("CartPole-v1", "gymnasium"), ("Navix-Empty-5x5-v0", "navix")):
+        with pytest.raises(NdigoError, match=rf"^unknown world or experiment '{name}': did you mean {suite}::{name}$"):
+            find_world(name)
 
 
 @pytest.mark.parametrize("name", ["my_module", "my_module.py"])

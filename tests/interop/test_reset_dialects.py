@@ -229,6 +229,8 @@ def test_an_empty_ruleset_is_a_world_without_goal_and_task():
 def test_an_unknown_suite_is_named_with_the_nearest():
     with pytest.raises(NdigoError, match=r"unknown suite 'gymnx'; nearest: gymnax; known: .*"):
         suite_world("gymnx::Breakout-MinAtar")
+    with pytest.raises(NdigoError, match=r"unknown suite 'gym'; nearest: gymnasium::CartPole-v1; known: "):
+        suite_world("gym::CartPole-v1")
 
 
 @pytest.mark.parametrize("suite", SUITES)

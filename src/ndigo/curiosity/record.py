@@ -31,7 +31,7 @@ from ndigo.config import LAST_SEED, Config, preset
 from ndigo.curiosity import learning, paying, recent, streams
 from ndigo.curiosity.learning import Numbers, State
 from ndigo.curiosity.paying import Params, Pay, Step
-from ndigo.errors import NdigoError
+from ndigo.errors import NdigoError, of_gymnasium
 from ndigo.frames import Frame, check_shape, empty
 from ndigo.gate import check_pay
 from ndigo.networks import lower
@@ -262,7 +262,8 @@ def check_arguments(reward: IntrinsicReward, frame: Frame, num_actions: Supports
     if reward.pays_task:
         raise NdigoError(f"reward {reward.name} pays the world's own task, which your agent has; try pe or ndigo-H")
     if not hasattr(frame, "spec"):
-        raise NdigoError(f"frame is a {type(frame).__name__}, expected one of ndigo.frames, such as frames.tiles()")
+        known = f"one of ndigo.frames, such as frames.tiles(){of_gymnasium(frame)}"
+        raise NdigoError(f"frame is a {type(frame).__name__}, expected {known}")
     refuse_short(reward, "a window", (config or DEFAULT).window, "its model would never learn to")
     return check_count("num_actions", num_actions)
 

@@ -1,5 +1,6 @@
 """Worlds by any of their names: ours, an experiment's, your own as MODULE:NAME, other people's as SUITE::ID."""
 
+import re
 from collections.abc import Collection
 
 from ndigo.errors import NdigoError, unknown_name
@@ -33,6 +34,9 @@ def find_world(name: str, *, trust: Collection[str] | None = None, **options) ->
         is_own = ":" in experiment.world_name
         return make_world(experiment.world_name, **options) if options and not is_own else experiment.world
     if name not in WORLDS:
+        if re.fullmatch(r"\S+-v\d+", name):
+            suite = next((suite for suite in SUITES if name.lower().startswith(suite)), "gymnasium")
+            raise NdigoError(f"unknown world or experiment {name!r}: did you mean {suite}{MARK}{name}")
         error = unknown_name("world or experiment", name, [*EXPERIMENTS, *WORLDS])
         elsewhere = f"; other people's are SUITE::ID ({', '.join(SUITES)}), your own MODULE:NAME"
         raise NdigoError(f"{error}{meant_module(name, 'world') or elsewhere}")

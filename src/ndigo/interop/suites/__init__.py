@@ -25,6 +25,8 @@ MARK = "::"
 def suite_world(name: str) -> World:
     """The world that SUITE::ID names."""
     suite, _, id_ = name.partition(MARK)
+    if suite == "gym":  # whose name is nearer to gymnax
+        raise NdigoError(f"unknown suite 'gym'; nearest: gymnasium{MARK}{id_}; known: {', '.join(SUITES)}")
     if suite not in SUITES:
         raise unknown_name("suite", suite, SUITES)
     try:
