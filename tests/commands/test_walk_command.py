@@ -75,7 +75,8 @@ def test_in_a_terminal_the_walker_is_seen_walking():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["exp6"], "unknown experiment 'exp6'; nearest: exp5; known: exp1, exp2, exp3, exp4, exp5"),
+        (["exp6"], "unknown world or experiment 'exp6'; nearest: exp5; known: "),
+        (["probe_worlds:two_arms"], "world probe_worlds:two_arms: a walk is drawn on the map of a grid world, which"),
         (["exp1", "--episodes", "0"], "--episodes 0: must be from 2 to"),
         (["exp1", "--longest-stretch", "0"], "--longest-stretch 0: must be from 1 to"),
     ],
@@ -91,8 +92,10 @@ def test_bad_input_gets_one_line_and_code_2(words, message, capsys):
 def test_numbers_as_json_are_those_of_the_table(capsys):
     assert main(["walk", "exp1", "--episodes", "20", "--seconds", "0"]) == 0
     table = capsys.readouterr().out
-    assert main(["walk", "exp1", "--episodes", "20", "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)["random walker"]["exp1"]
+    assert main(["walk", "exp1", "fixed_and_noise", "--episodes", "20", "--json"]) == 0
+    walked = json.loads(capsys.readouterr().out)["random walker"]
+    printed = walked["exp1"]
+    assert walked["fixed_and_noise"] == printed  # its world, by its own name
     mean, error = printed["visits"]["fixed"]
     assert f" {mean:.1f} ± {error:.1f} " in table
 

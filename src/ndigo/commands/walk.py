@@ -14,9 +14,11 @@ import tyro
 from rich import box
 from rich.table import Table
 
+from ndigo.errors import NdigoError
 from ndigo.evaluation.random_walk import Walk, random_walk, visits_of_walks
 from ndigo.evaluation.visits import Visits
-from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_experiment
+from ndigo.interop.finding import find_world
+from ndigo.paper.experiments import EXPERIMENTS, Experiment
 from ndigo.report.tables import HEADINGS
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Switch, check_seed, within
@@ -32,7 +34,7 @@ class Arguments:
     """Watch a random walker, then compare its visits with the paper's Random rows."""
 
     experiments: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[EXPERIMENT ...]")] = ()
-    """Which to walk (exp1 exp5); none means all."""
+    """Which to walk (exp1 exp5), or any world on a map, such as my_module:world; none means all experiments."""
     episodes: int = 1000
     """Episodes behind the statistics."""
     seconds: float = 3.0
@@ -50,7 +52,7 @@ def run(args: Arguments) -> None:
     within("--seconds", args.seconds, 0, 3600)
     within("--longest-stretch", args.longest_stretch, 1, 100_000)
     check_seed(args.seed)
-    experiments = [find_experiment(name) for name in args.experiments or EXPERIMENTS]
+    experiments = [_walked(name) for name in args.experiments or EXPERIMENTS]
     if args.json:
         numbers = {experiment.name: _numbers(experiment, args) for experiment in experiments}
         asked = {"episodes": args.episodes, "seed": args.seed, "longest_stretch": args.longest_stretch}
@@ -69,6 +71,16 @@ def run(args: Arguments) -> None:
     caption = f"Random walker{stretches}, {numbers}"
     print(fitted(caption))
     console.print(*tables.values())
+
+
+def _walked(name: str) -> Experiment:
+    """The experiment of that name; of a world on a map one without a question."""
+    if name in EXPERIMENTS:
+        return EXPERIMENTS[name]
+    world = find_world(name)
+    if world.grid is None or world.truth is None:
+        raise NdigoError(f"world {name}: a walk is drawn on the map of a grid world, which it does not have")
+    return Experiment(name=name, title=world.name, question="", world_name=name, rewards=(), discovers=world.objects)
 
 
 def count_visits(experiment: Experiment, key: jax.Array, args: Arguments) -> Visits:
