@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from oracle.tiny import TWO_ROOMS
+from probe_worlds import two_arms
 from random_weights import random_weights
 
 from ndigo.agent import QNetwork, random_walker
@@ -223,6 +224,14 @@ def test_a_likelihood_whose_perfect_model_is_not_known_is_refused(trained, monke
     assert (
         capsys.readouterr().err == "ndigo: here has likelihood bernoulli: only categorical and mixture can be audited\n"
     )
+
+
+def test_a_world_without_a_map_is_refused_by_what_can_be_audited(trained, monkeypatch, capsys):
+    other = dataclasses.replace(trained, world=two_arms())
+    monkeypatch.setattr("ndigo.commands.audit.load_trained", lambda path, **_: other)
+    assert main(["audit", "here"]) == 2
+    said = f"here: only grid worlds with objects can be audited; world {other.world.name} is none"
+    assert capsys.readouterr().err == f"ndigo: {said}\n"
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,8 @@ def run(args: Arguments) -> None:
         check_output(args.out)
     trained = None if args.path in EXPERIMENTS else load(args.path, args.trust)
     world = find_experiment(args.path).world if trained is None else trained.world
+    if world.grid is None or not world.grid.objects:
+        raise NdigoError(f"{args.path}: only grid worlds with objects can be audited; world {world.name} is none")
     reward = audited_reward(args.reward, trained)
     if trained is not None and trained.config.likelihood not in ("categorical", "mixture"):
         raise NdigoError(
