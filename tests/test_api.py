@@ -19,6 +19,7 @@ from tiny_runs import TINY, TRUST, train_tiny
 
 import ndigo
 from ndigo import frames
+from ndigo.config import preset
 from ndigo.errors import NdigoError
 from ndigo.from_module import from_module
 from ndigo.naming import default_path
@@ -179,6 +180,11 @@ def test_a_world_that_is_not_there_is_one_line(world, message, tmp_path):
 def test_unknown_settings_and_presets_list_the_known(tmp_path):
     with pytest.raises(NdigoError, match=r"^unknown setting 'batches'; nearest: batch; ndigo train --help-all lists"):
         ndigo.train("exp1", batches=3)
+    for named in (lambda **settings: ndigo.train("exp1", **settings), lambda **settings: preset("cpu", **settings)):
+        with pytest.raises(
+            NdigoError, match=r"^unknown setting 'learning_rate'; nearest: model_rate, agent_rate, probe_"
+        ):
+            named(learning_rate=1e-3)
     with pytest.raises(NdigoError, match=r"^unknown setting 'minute'; nearest: minutes; "):
         ndigo.train("exp1", minute=1)
     with pytest.raises(NdigoError, match=r"^unknown preset 'laptop'; known: cpu, gpu, paper"):

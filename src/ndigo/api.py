@@ -19,11 +19,11 @@ from jax.sharding import Mesh
 from rich.console import Console
 
 from ndigo.agents.agent import Agent
-from ndigo.config import SETTINGS_LISTED, Config, check_minutes, refuse_unlike
+from ndigo.config import Config, check_minutes, refuse_unlike, unknown_setting
 from ndigo.config import preset as config_of_preset
 from ndigo.devices.mesh import choose_mesh
 from ndigo.devices.processes import wait_for_all
-from ndigo.errors import NdigoError, unknown_name
+from ndigo.errors import NdigoError
 from ndigo.evaluation.measure import Evaluation
 from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.gate import check_processes, check_records, refuse_weights
@@ -195,7 +195,7 @@ def _refuse_unknown(changes: Collection[str]) -> None:
     for name in changes:
         if name not in fields:
             known = fields | {*inspect.signature(train).parameters} - {"changes"}
-            raise unknown_name("setting", name, known, SETTINGS_LISTED)
+            raise unknown_setting(name, known)
 
 
 def mesh_of(config: Config, world: World, text: str | None, num_runs: int = 1) -> Mesh | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,23 @@ TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "bool": ((bool,), "true or false"),
 }
 SETTINGS_LISTED = "ndigo train --help-all"
+
+# What other libraries call an option, and what it is here.
+RATES = ("--model-rate", "--agent-rate", "--probe-rate")
+ELSEWHERE: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(("lr", "learning-rate", "rate"), RATES),
+    **dict.fromkeys(
+        ("steps", "total-steps", "total-timesteps", "timesteps", "iterations", "epochs"), ("--learner-steps",)
+    ),
+    "batch-size": ("--batch",),
+    "num-envs": ("--actors",),
+    "num-seeds": ("--seeds",),
+    **dict.fromkeys(("output", "output-dir", "logdir", "save"), ("--out",)),
+    **dict.fromkeys(("device", "gpu", "cpu", "cuda"), ("--preset",)),
+    **dict.fromkeys(("wandb", "tensorboard", "track"), ("--log",)),
+    "buffer-size": ("--replay-steps",),
+}
+
 MOST_MINUTES = 1_000_000  # two years
 
 
@@ -265,6 +282,16 @@ def check_minutes(minutes: float | None) -> None:
         raise NdigoError(f"--minutes {minutes}: must be above 0, and at most {MOST_MINUTES}")
 
 
+def unknown_setting(name: str, known: Collection[str]) -> NdigoError:
+    """The error for a setting that does not exist: the nearest, or what others call so."""
+    meant = [option.strip("-").replace("-", "_") for option in ELSEWHERE.get(name.replace("_", "-"), ())]
+    if not (meant := [setting for setting in meant if setting in known]):
+        return unknown_name("setting", name, known, SETTINGS_LISTED)
+    return NdigoError(
+        f"unknown setting {name!r}; nearest: {', '.join(meant)}; {SETTINGS_LISTED} lists all {len(known)}"
+    )
+
+
 def preset(name: str, **changes: object) -> Config:
     """A preset with some fields changed; an error for an unknown name lists the known ones."""
     if name not in PRESETS:
@@ -272,5 +299,5 @@ def preset(name: str, **changes: object) -> Config:
     known = {field.name for field in dataclasses.fields(Config)}
     for field in changes:
         if field not in known:
-            raise unknown_name("setting", field, known, SETTINGS_LISTED)
+            raise unknown_setting(field, known)
     return dataclasses.replace(PRESETS[name], **changes)  # type: ignore[arg-type]

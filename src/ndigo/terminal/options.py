@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Annotated, TypeVar
 
 import tyro
 
-from ndigo.config import LAST_SEED
+from ndigo.config import ELSEWHERE, LAST_SEED
 from ndigo.errors import NdigoError
 from ndigo.terminal.help import Groups, help_page, options_of
 from ndigo.terminal.words import flags_in, given_in, plain_words
@@ -25,22 +25,6 @@ T = TypeVar("T")
 Trust = Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(metavar="MODULE")]
 
 Switch = Annotated[bool, tyro.conf.FlagCreatePairsOff]  # --name alone, without --no-name
-
-# What other libraries call an option, and what it is here.
-RATES = ("--model-rate", "--agent-rate", "--probe-rate")
-ELSEWHERE: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys(("lr", "learning-rate", "rate"), RATES),
-    **dict.fromkeys(
-        ("steps", "total-steps", "total-timesteps", "timesteps", "iterations", "epochs"), ("--learner-steps",)
-    ),
-    "batch-size": ("--batch",),
-    "num-envs": ("--actors",),
-    "num-seeds": ("--seeds",),
-    **dict.fromkeys(("output", "output-dir", "logdir", "save"), ("--out",)),
-    **dict.fromkeys(("device", "gpu", "cpu", "cuda"), ("--preset",)),
-    **dict.fromkeys(("wandb", "tensorboard", "track"), ("--log",)),
-    "buffer-size": ("--replay-steps",),
-}
 
 MOST_LISTED = 16  # options in one message
 
