@@ -151,6 +151,6 @@ def action_type(num_actions: int) -> str:
 
 def ahead(loss_tk: Float[Array, "T K ..."], k: int) -> Float[Array, "T ..."]:
     """L_{t+k|t} for every t of the window: the one way to read the table."""
-    if not 1 <= k <= loss_tk.shape[1]:
-        raise ValueError(f"{k} steps ahead of a table that looks 1..{loss_tk.shape[1]} ahead")
+    if not (K := loss_tk.shape[1]) >= k >= 1:
+        raise ValueError(f"{k} steps ahead of a table that looks 1..{K} ahead, which is the reward's num_ahead")
     return loss_tk[:, k - 1]

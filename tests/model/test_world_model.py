@@ -205,5 +205,7 @@ def test_ahead_reads_column_k_and_refuses_what_the_table_does_not_hold():
     loss_tk = jnp.asarray(100 * np.arange(T)[:, None] + np.arange(1, K + 1))
     np.testing.assert_array_equal(ahead(loss_tk, 3), 100 * np.arange(T) + 3)
     for k in (0, K + 1):
-        with pytest.raises(ValueError, match=f"{k} steps ahead of a table that looks 1..{K} ahead"):
+        with pytest.raises(
+            ValueError, match=f"{k} steps ahead of a table that looks 1..{K} ahead, which is the reward's num_ahead$"
+        ):
             ahead(loss_tk, k)
