@@ -187,6 +187,8 @@ def test_unknown_settings_and_presets_list_the_known(tmp_path):
             named(learning_rate=1e-3)
     with pytest.raises(NdigoError, match=r"^unknown setting 'minute'; nearest: minutes; "):
         ndigo.train("exp1", minute=1)
+    with pytest.raises(NdigoError, match=r"^unknown experiment 'exp9'; nearest: exp5; known: exp1, "):
+        ndigo.EXPERIMENTS["exp9"]
     with pytest.raises(NdigoError, match=r"^unknown preset 'laptop'; known: cpu, gpu, paper"):
         ndigo.train("exp1", preset="laptop")
 

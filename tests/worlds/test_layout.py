@@ -114,6 +114,13 @@ def test_even_view_is_refused(view):
         make_world("maze", view=view)
 
 
+def test_what_is_no_legend_or_list_of_objects_is_one_line():
+    with pytest.raises(NdigoError, match=r"^map legend is a str, expected rooms by character, as \{'a': 'hall'\}$"):
+        read_layout(GOOD, "ab")  # type: ignore[arg-type]
+    with pytest.raises(NdigoError, match=r"^world test: objects is Object\(.*\), expected a list$"):
+        grid_world("test", read_layout(GOOD, ROOMS), Object("x", "fixed", ("hall",)))  # type: ignore[arg-type]
+
+
 def test_episode_without_steps_is_refused():
     with pytest.raises(NdigoError, match="num_steps 0"):
         make_world("maze", num_steps=0)

@@ -114,7 +114,14 @@ class Experiment:
             return make_world(self.world_name)
 
 
-EXPERIMENTS: dict[str, Experiment] = {}
+class Experiments(dict[str, Experiment]):
+    """By name; an unknown one is an error that lists the known."""
+
+    def __missing__(self, name: str) -> Experiment:
+        raise unknown_name("experiment", name, self)
+
+
+EXPERIMENTS = Experiments()
 
 
 def register(experiment: Experiment) -> None:
@@ -125,9 +132,7 @@ def register(experiment: Experiment) -> None:
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment of that name; an unknown one is an error that lists the known."""
-    if name not in EXPERIMENTS:
-        raise unknown_name("experiment", name, EXPERIMENTS)
+    """The experiment of that name."""
     return EXPERIMENTS[name]
 
 

@@ -30,6 +30,7 @@ from jaxtyping import Array, Int, UInt8, UInt32
 from ndigo import frames
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames import Channel
+from ndigo.frames.frame import require_sequence
 from ndigo.types import Truth
 from ndigo.worlds.layout import NEIGHBOURS, Layout
 from ndigo.worlds.objects import FAR, KINDS, Object, Placed, Places
@@ -72,6 +73,7 @@ def grid_world(
         raise NdigoError(f"view {view}: the side of the agent's view must be odd and at least 1")
     if num_steps < 1:
         raise NdigoError(f"num_steps {num_steps}: an episode has at least 1 step")
+    require_sequence(f"world {name}", objects=objects)
     _check_objects(layout, objects)
     grid = _grid(layout, tuple(objects), view)
     stride = grid.stride

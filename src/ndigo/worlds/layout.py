@@ -44,6 +44,8 @@ class Layout:
 
 def read_layout(drawing: str, legend: Mapping[str, str]) -> Layout:
     """The map in `drawing`; raises an error that names the offending row and column."""
+    if not isinstance(legend, Mapping):
+        raise NdigoError(f"map legend is a {type(legend).__name__}, expected rooms by character, as {{'a': 'hall'}}")
     for char in legend:
         if len(char) != 1 or char in (WALL, CORRIDOR, START):
             raise NdigoError(f"map legend: {char!r} cannot stand for a room; use one character other than '# P'")
