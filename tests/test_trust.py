@@ -117,6 +117,10 @@ def test_trust_in_what_is_no_module_is_refused(name, meant, mark, tmp_path, caps
         assert refused([*words, "--trust", "planted", "--trust", name], capsys) == f"ndigo: {said}\n"
     with pytest.raises(NdigoError, match=f"^{re.escape(said)}$"):
         ndigo.load(agent, trust=[name])
+    apart = (
+        "ndigo: trust 'planted,x': each module apart: --trust planted --trust x (in Python trust=['planted', 'x'])\n"
+    )
+    assert refused(["evaluate", str(agent), "--trust", "planted,x"], capsys) == apart
     assert not mark.exists()
 
 

@@ -35,6 +35,9 @@ def check_trust(trust: Collection[str]) -> None:
         example = trust if isinstance(trust, str) else "my_module"
         raise NdigoError(f"trust {trust!r}: expected a list of modules' names, such as [{example!r}]")
     for name in map(str, trust):
+        if "," in name:
+            said = " ".join(f"--trust {part.strip()}" for part in name.split(","))
+            raise NdigoError(f"trust {name!r}: each module apart: {said} (in Python trust={name.split(',')})")
         if not is_module_name(name):
             module = name.partition(":")[0]
             meant = repr(module) if is_module_name(module) else "MODULE"
