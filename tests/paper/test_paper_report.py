@@ -199,6 +199,13 @@ def test_bad_input_gets_one_line_and_code_2(words, message, tmp_path, monkeypatc
     assert (tmp_path / "wrong.md").read_text().count("x") == 1
 
 
+def test_outside_of_a_checkout_the_paper_asks_for_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", "--paper"]) == 2
+    said = "there is no results/rows here: run it in a checkout of ndigo, or give --rows FOLDER"
+    assert capsys.readouterr().err == f"ndigo: {said}\n"
+
+
 @pytest.mark.parametrize("name", ["README.md", "docs/results.md", "docs/claims.md"])
 def test_what_the_documents_show_is_what_the_shipped_rows_say(name):
     folder = ROOT / "results" / "rows"

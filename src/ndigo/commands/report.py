@@ -184,6 +184,8 @@ def _lines(pools: Sequence[Pool], say: Callable[[str], None] = lambda text: None
 
 
 def _report_paper(args: Arguments) -> None:
+    if args.rows == Arguments.rows and not args.rows.exists():
+        raise NdigoError(f"there is no {args.rows} here: run it in a checkout of ndigo, or give --rows FOLDER")
     if not args.rows.is_dir():
         raise NdigoError(f"--rows {args.rows}: it must be a folder of rows, as results/rows of a checkout is")
     for path in args.docs:
