@@ -79,19 +79,23 @@ def test_max_episode_steps_shortens_the_episode():
 
 
 @every_environment
-def test_pictures_and_text_come_from_render(name, options):
+def test_pictures_and_text_come_from_render(name, options, monkeypatch):
     image_env = gymnasium.make(name, render_mode="rgb_array", **options)
     image_env.reset(seed=0)
     image = image_env.render()
     assert isinstance(image, np.ndarray)
     rows, cols = (21, 25) if name == "ndigo/Maze-v0" else (19, 19)
     assert image.shape == (16 * rows, 16 * cols, 3)
+    monkeypatch.delenv("NO_COLOR", raising=False)
     text_env = gymnasium.make(name, render_mode="ansi", **options)
     text_env.reset(seed=0)
     text = text_env.render()
     assert isinstance(text, str)
     assert len(text.split("\n")) == rows
     assert text.count("@") == 1
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" in text
+    assert "\x1b" not in text_env.render()
 
 
 def test_record_video_writes_an_episode(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import jax
@@ -29,8 +30,11 @@ def has_map(world: World) -> bool:
 
 
 def picture(world: World, mode: str, seen: Any) -> Any:
-    """Of one copy's truth, or state."""
+    """Of one copy's truth, or state; text without colours where NO_COLOR is set."""
     if not has_map(world):
         assert world.draw is not None
         return np.asarray(world.draw(seen))
-    return (render_rgb if mode == "rgb_array" else render_ansi)(world, jax.tree.map(np.asarray, seen))
+    truth = jax.tree.map(np.asarray, seen)
+    if mode == "rgb_array":
+        return render_rgb(world, truth)
+    return render_ansi(world, truth, colour=not os.environ.get("NO_COLOR"))
