@@ -179,6 +179,11 @@ class Config:
                 raise NdigoError(f"{name} {value}: must lie between 0 and 1")
 
     @property
+    def last_step(self) -> int:
+        """Where a run ends: `learner_steps`, raised to whole chunks."""
+        return -(-self.learner_steps // self.updates_per_chunk) * self.updates_per_chunk
+
+    @property
     def updates_per_chunk(self) -> int:
         return self.rounds_per_chunk * self.updates_per_round
 

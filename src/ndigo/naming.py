@@ -89,9 +89,9 @@ def settled(
         config = dataclasses.replace(config, window=world.num_steps)
     if reward.num_ahead > config.num_ahead and not reward.trains_belief:
         told.append(f"num_ahead {config.num_ahead} is raised to {reward.num_ahead}, which {reward.name} needs")
-    if rest := -config.learner_steps % config.updates_per_chunk:
+    if config.last_step > config.learner_steps:
         whole = f"whole chunks of {config.updates_per_chunk:,}"
-        told.append(f"learner_steps {config.learner_steps:,} is raised to {config.learner_steps + rest:,}, {whole}")
+        told.append(f"learner_steps {config.learner_steps:,} is raised to {config.last_step:,}, {whole}")
     return config, tuple(told)
 
 

@@ -168,12 +168,15 @@ def test_an_engine_whose_extra_is_missing_says_how_to_install_it(engine, package
 
 
 def test_status_as_json_has_every_row(file, capsys):
+    """Of 18 steps in chunks of 4 a row makes 20."""
+    write_sweep(file, "[grid]\nseed = [0, 1]\n", learner_steps=18)
     assert main(["sweep", "status", str(file), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert main(["sweep", "status", str(file)]) == 0
     table = capsys.readouterr().out
     assert rows
-    assert all(row["row"] in table and (row["state"], row["step"]) == ("waiting", 0) for row in rows)
+    assert all(row["row"] in table and (row["state"], row["step"], row["of"]) == ("waiting", 0, 20) for row in rows)
+    assert table.count("0 of 20") == len(rows)
 
 
 def test_a_dry_run_lists_the_rows_and_trains_nothing(file, capsys):

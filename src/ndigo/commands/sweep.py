@@ -57,7 +57,7 @@ def run(args: Arguments) -> int:
     if args.json and args.words[0] != "status":
         raise NdigoError("--json belongs to status, as in ndigo sweep status FILE.toml --json")
     if args.json:
-        rows = [{"row": row.name, "of": row.config.learner_steps, **asdict(look(row))} for row in sweep.rows]
+        rows = [{"row": row.name, "of": row.config.last_step, **asdict(look(row))} for row in sweep.rows]
         print(json.dumps(rows, indent=1))
         return 0
     if args.words[0] == "status":
@@ -212,7 +212,7 @@ def _table(rows: Sequence[SweepRow]) -> Table:
             {
                 "row": row.name,
                 "state": now.state,
-                "step": f"{now.step:,} of {row.config.learner_steps:,}",
+                "step": f"{now.step:,} of {row.config.last_step:,}",
                 "for": "" if now.seconds is None else duration(now.seconds),
                 "steps per s": "" if now.per_second is None else f"{now.per_second:.3g}",
                 "left": "" if now.left is None else duration(now.left),

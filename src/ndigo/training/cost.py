@@ -35,7 +35,7 @@ def sizes_of(config: Config, world: World, reward: IntrinsicReward) -> dict[str,
         f"parameters of {name}, per seed": num_entries(getattr(state.learner.params, name)) // config.seeds
         for name in ("model", "agent", "reward", "probe")
     }
-    rounds = config.rounds_per_chunk * -(-config.learner_steps // config.updates_per_chunk)
+    rounds = config.last_step // config.updates_per_round
     return parameters | {
         "replay": num_bytes(state.rows),
         "checkpoint": num_bytes(state),
