@@ -53,11 +53,11 @@ def read_layout(drawing: str, legend: Mapping[str, str]) -> Layout:
     width = len(rows[0])
     for r, row in enumerate(rows):
         if len(row) != width:
-            raise NdigoError(f"map row {r}: {len(row)} columns, but row 0 has {width}")
+            raise NdigoError(f"map row {r}: {len(row)} columns, but row 0, the first, has {width}")
     chars = np.array([list(row) for row in rows])
     for r, c in np.argwhere(~np.isin(chars, [WALL, CORRIDOR, START, *legend])):
         allowed = "".join([WALL, CORRIDOR, START, *legend])
-        raise NdigoError(f"map row {r}, column {c}: unknown character {rows[r][c]!r}; allowed: {allowed!r}")
+        raise NdigoError(f"map {_at(r, c)}: unknown character {rows[r][c]!r}; allowed: {allowed!r}")
     is_free = chars != WALL
     _check_closed(is_free)
 
@@ -85,6 +85,10 @@ def reachable(is_free: Bool[Any, "rows cols"], start: tuple[int, int]) -> Bool[n
     return seen
 
 
+def _at(row: int, column: int) -> str:
+    return f"row {row}, column {column} (counted from 0)"
+
+
 def _neighbours(cell: tuple[int, int]) -> list[tuple[int, int]]:
     return [(cell[0] + dr, cell[1] + dc) for dr, dc in NEIGHBOURS]
 
@@ -93,7 +97,7 @@ def _check_closed(is_free: Bool[np.ndarray, "rows cols"]) -> None:
     on_border = np.ones(is_free.shape, bool)
     on_border[1:-1, 1:-1] = False
     for r, c in np.argwhere(is_free & on_border):
-        raise NdigoError(f"map row {r}, column {c}: the outer wall is open here; the border must be {WALL!r}")
+        raise NdigoError(f"map {_at(r, c)}: the outer wall is open here; the border must be {WALL!r}")
 
 
 def _find_start(chars: np.ndarray) -> tuple[int, int]:
@@ -102,17 +106,17 @@ def _find_start(chars: np.ndarray) -> tuple[int, int]:
         raise NdigoError(f"map has no start; draw one {START!r}")
     if len(starts) > 1:
         r, c = starts[1]
-        raise NdigoError(f"map row {r}, column {c}: a second start {START!r}; only one is allowed")
+        raise NdigoError(f"map {_at(r, c)}: a second start {START!r}; only one is allowed")
     return starts[0]
 
 
 def _check_connected(layout: Layout) -> None:
     for r, c in np.argwhere(layout.is_free & ~reachable(layout.is_free, layout.start)):
-        raise NdigoError(f"map row {r}, column {c}: cannot be reached from the start {layout.start}")
+        raise NdigoError(f"map {_at(r, c)}: cannot be reached from the start {layout.start}")
     for room in layout.rooms:
         cells = layout.cells_of(room)
         if not cells:
             raise NdigoError(f"map has no cell of room {room!r}, which its legend names")
         is_room = layout.room_of == layout.rooms.index(room)
         for r, c in np.argwhere(is_room & ~reachable(is_room, cells[0])):
-            raise NdigoError(f"map row {r}, column {c}: room {room!r} is in two pieces here")
+            raise NdigoError(f"map {_at(r, c)}: room {room!r} is in two pieces here")
