@@ -20,7 +20,7 @@ from ndigo.commands.evaluate import basis
 from ndigo.paper.conclusion import conclusion
 from ndigo.paper.experiments import find_experiment
 from ndigo.report.statistics import Estimate
-from ndigo.report.tables import Line
+from ndigo.report.tables import Line, line_of
 
 # Experiment 1 with the smallest networks; shared by all tests here, because maps take long to compile.
 SMALL = {**TINY, "seeds": 1, "window": 100, "learner_steps": 4}
@@ -152,6 +152,18 @@ def test_discovered_is_what_is_known_better_than_half_of_its_room(loss, verb):
     """Experiment 1's room has 48 cells: half of ln 48 is 1.94 nats."""
     line = agent_row(Estimate(20, 19, 21), 99, loss)
     assert conclusion(line, find_experiment("exp1")).startswith(f" {verb} fixed: seen in 99% of episodes")
+
+
+@pytest.mark.parametrize(
+    ("step", "verb"),
+    [(1536, "did not yet learn to find fixed in 1,536 of 11,520 steps"), (11520, "does not discover fixed")],
+)
+def test_a_run_that_has_not_ended_is_not_judged_as_one_that_has(step, verb):
+    world = {"in_view": ["fixed"], "objects": ["fixed"]}
+    settings = {"world": world, "reward": "ndigo-2", "config": {"learner_steps": 11_520}}
+    measured = {"frequency": [[0.4]], "first_visit": [[300.0]], "visits": [[2.0]], "discovery_loss": [[2.0]]}
+    line = line_of("ndigo-2", settings, {metric: np.array(x) for metric, x in measured.items()}, step)
+    assert conclusion(line, find_experiment("exp1")).startswith(f"ndigo-2 {verb}: seen in 40% of episodes")
 
 
 def test_a_world_without_names_has_a_sentence_without_numbers():

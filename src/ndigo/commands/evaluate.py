@@ -87,7 +87,9 @@ def measure(trained: Trained, label: str, episodes: int, seed: int) -> Line:
         name: getattr(result, name)[0] if is_single else getattr(result, name).mean(axis=1)
         for name in _measured(result)
     }
-    return with_episode_numbers(line_of(label, trained.settings, per_unit), trained.settings, per_unit)
+    return with_episode_numbers(
+        line_of(label, trained.settings, per_unit, trained.learner_step), trained.settings, per_unit
+    )
 
 
 def _measured(result: Evaluation) -> list[str]:

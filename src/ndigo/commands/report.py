@@ -178,7 +178,7 @@ def _lines(pools: Sequence[Pool], say: Callable[[str], None] = lambda text: None
         label = reward if rewards.count(reward) == 1 else pool.name if names.count(pool.name) == 1 else path
         seeds = how_many(settings["config"]["seeds"], "seed")
         say(f"  {path}: {reward}, {seeds}, step {last['step']:,}")
-        line = line_of(label, settings, last["evaluation"])
+        line = line_of(label, settings, last["evaluation"], last["step"])
         lines.append(with_episode_numbers(line, settings, last["evaluation"]))
     return lines
 

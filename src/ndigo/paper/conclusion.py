@@ -67,8 +67,12 @@ def conclusion(line: Line, experiment: Experiment | None, who: str | None = None
     mean = mean_over(line, "discovery_loss", names)
     told += f"; on average {mean:.2f}" if len(names) > 1 else ""
     what = " and ".join(names) if len(names) < 3 else f"the {len(names)} objects"
-    verb = "discovers" if mean < half_of_knowing_the_room(experiment.name) else "does not discover"
-    return f"{who} {verb} {what}: {told}, where {level:.2f} knows the room and 0 the cell."
+    verb, when = "does not discover", ""
+    if mean < half_of_knowing_the_room(experiment.name):
+        verb = "discovers"
+    elif line.so_far:
+        verb, when = "did not yet learn to find", f" in {line.so_far}"
+    return f"{who} {verb} {what}{when}: {told}, where {level:.2f} knows the room and 0 the cell."
 
 
 def _named(names: Sequence[str], seen: str) -> str:

@@ -37,6 +37,7 @@ class Line:
     values: Mapping[str, Mapping[str, Estimate]]
     # Where episodes end by themselves, by metric the numbers of whole episodes ("") and of channels (`episodes.py`).
     of_episodes: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
+    so_far: str = ""  # `1,536 of 11,520 steps`, of a run that has not ended
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: {metric: {object: {mean, low, high}}}; no interval is null."""
@@ -48,8 +49,8 @@ class Line:
         return {"label": self.label, "reward": self.reward} | shown
 
 
-def line_of(label: str, settings: dict[str, Any], measured: Mapping[str, np.ndarray]) -> Line:
-    """A line from arrays [units, N], with the names of their columns from a run's settings."""
+def line_of(label: str, settings: dict[str, Any], measured: Mapping[str, np.ndarray], step: int | None = None) -> Line:
+    """A line from arrays [units, N], with the names of their columns from a run's settings; `step` is the learner's."""
     world = settings["world"]
     values = {}
     for metric in HEADINGS:
@@ -57,7 +58,9 @@ def line_of(label: str, settings: dict[str, Any], measured: Mapping[str, np.ndar
         scale = 100.0 if metric == "frequency" else 1.0
         # Not strict: a world without truth may name objects, but has no discovery loss.
         values[metric] = dict(zip(world[columns_of(metric)], estimates(scale * per_unit), strict=False))
-    return Line(label=label, reward=settings["reward"], values=values)
+    last = settings.get("config", {}).get("learner_steps", 0)
+    so_far = "" if step is None or step >= last else f"{step:,} of {last:,} steps"
+    return Line(label=label, reward=settings["reward"], values=values, so_far=so_far)
 
 
 def comparison(lines: Sequence[Line], beneath: Beneath = lambda name: ()) -> Table:
