@@ -285,7 +285,7 @@ def _opening(beside: Sequence[Config], world: World, how: str, mesh: str | None)
     where = "" if there == 1 else f" on {used} of {there} devices"
     if mesh is None and world.host is None and used < min(there, len(beside) * config.seeds):
         where += f" (a multiple of {there} would use all)"
-    return f"{config.reward} in {config.world}: {seeds}{where}, {config.learner_steps:,} learner steps, {how}"
+    return f"{config.reward} in {config.world}: {seeds}{where}, {config.last_step:,} learner steps, {how}"
 
 
 def _closing(runs: Sequence[Run], minutes: float | None, taken: float) -> int:

@@ -57,8 +57,8 @@ class TrainingProgress:
             transient=True,
             disable=not console.is_terminal,
         )
-        total = config.learner_steps if minutes is None else 60 * minutes
-        limit = f"{config.learner_steps:,} steps" if minutes is None else f"{minutes:g} min"
+        total = config.last_step if minutes is None else 60 * minutes
+        limit = f"{config.last_step:,} steps" if minutes is None else f"{minutes:g} min"
         self.task = self.bar.add_task("", total=total, limit=limit)
 
     def __enter__(self) -> TrainingProgress:
