@@ -95,7 +95,7 @@ def test_pictures_and_text_come_from_render(name, options, monkeypatch):
     assert text.count("@") == 1
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" in text
-    assert "\x1b" not in text_env.render()
+    assert "\x1b" not in str(text_env.render())
 
 
 def test_record_video_writes_an_episode(tmp_path):
