@@ -55,6 +55,15 @@ def test_no_sentence_is_longer_than_thirty_words(page):
     assert [text for text in sentences(page.read_text()) if len(text.split()) > 30] == []
 
 
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCUMENTS], ids=lambda path: path.name)
+def test_prose_wraps_at_110_columns(page):
+    """Not code, tables, pictures and formulas, nor what `ndigo report --paper` writes."""
+    text = re.sub(
+        r"<!-- ndigo report.*?<!-- end -->|^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE
+    )
+    assert [line for line in text.split("\n") if len(line) > 110 and not line.startswith(("|", "!", "#", "$$"))] == []
+
+
 def test_the_documents_are_read_in_an_hour():
     """Words, not code, numbers and rules of tables, nor what `ndigo report --paper` writes."""
     skipped = re.compile(r"^```.*?^```$|^<!-- ndigo report.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
