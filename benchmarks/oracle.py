@@ -14,7 +14,7 @@ import jax
 
 from ndigo.agent import random_walker
 from ndigo.oracle import make_filter
-from ndigo.paper.experiments import find_experiment
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.worlds.rollout import rollout
 
 
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=1024)
     parser.add_argument("--experiment", default="exp1")
     args = parser.parse_args()
-    world = find_experiment(args.experiment).world
+    world = EXPERIMENTS[args.experiment].world
     T = world.num_steps
     walk = jax.jit(jax.vmap(lambda key: rollout(world, random_walker(world), key)))
     walks = walk(jax.random.split(jax.random.key(0), args.episodes))

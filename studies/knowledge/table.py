@@ -30,7 +30,7 @@ from jaxtyping import Array
 from ndigo.agents.agent import Agent, Params
 from ndigo.api import load_trained
 from ndigo.model.probe import Probe, discovery_loss
-from ndigo.paper.experiments import find_experiment
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.training.acting import beliefs, play
 from ndigo.types import Window
 
@@ -140,7 +140,7 @@ def rows(path: Path, ranges: list[tuple[int, int]]) -> tuple[str, str, str]:
     other = jax.jit(lambda mind, key: live(agent, mind, key, 0.0, EPISODES["learned from"]))(mind, key_learn)
     flat = (x.reshape(-1, x.shape[-1]) for x in (other.b_t, other.cells))
     more = jax.jit(trained_on)(probe, *flat)
-    sought = [agent.world.objects.index(name) for name in find_experiment(trained.config.world).discovers]
+    sought = [agent.world.objects.index(name) for name in EXPERIMENTS[trained.config.world].discovers]
     before, after = (float(discovery_loss(probe, own.b_t, own.cells)[..., sought].mean()) for probe in (probe, more))
     walls = [own.wall_loss, walk.wall_loss, own.wall_reward, walk.wall_reward]
     return (

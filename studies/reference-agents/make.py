@@ -19,7 +19,7 @@ from ndigo.audit.seeking import seeker_of
 from ndigo.evaluation.visits import in_view, visits
 from ndigo.fast.compile_cache import keep_compiled_programs
 from ndigo.oracle import greedy, knowledge, make_filter, planner, search_path
-from ndigo.paper.experiments import EXPERIMENTS, Experiment, find_experiment
+from ndigo.paper.experiments import EXPERIMENTS, Experiment
 from ndigo.report.statistics import Estimate, estimates
 from ndigo.storage.seal import seal
 from ndigo.types import Policy
@@ -40,7 +40,7 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     for name in args.experiments:
         began = time.monotonic()
-        rows = measure(find_experiment(name), args.episodes)
+        rows = measure(EXPERIMENTS[name], args.episodes)
         made_by = f"python studies/reference-agents/make.py {name} --episodes {args.episodes}"
         lines = ",\n  ".join(json.dumps(row) for row in rows)
         path = args.out / f"{name}.json"

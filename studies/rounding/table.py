@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from ndigo.api import load_trained
-from ndigo.paper.experiments import find_experiment
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.paper.rows import load_row
 from ndigo.training.trained import Trained
 
@@ -46,7 +46,7 @@ def computed(trained: Trained, **config: object) -> Trained:
 def cells(path: Path, num_episodes: int) -> list[str]:
     trained, row = load_trained(path), load_row(ROWS / path.stem)
     objects = trained.settings["world"]["objects"]
-    which = [objects.index(name) for name in find_experiment(row.settings["config"]["world"]).discovers]
+    which = [objects.index(name) for name in EXPERIMENTS[row.settings["config"]["world"]].discovers]
     of_seed = np.array(row.result["evaluation"]["discovery_loss"])[trained.settings["seed"], which].mean()
 
     def measured(trained: Trained) -> np.ndarray:

@@ -18,7 +18,7 @@ from ndigo.cli import main
 from ndigo.commands.discover import called_as, closing, shipped_agent
 from ndigo.commands.evaluate import basis
 from ndigo.paper.conclusion import conclusion
-from ndigo.paper.experiments import find_experiment
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.report.statistics import Estimate
 from ndigo.report.tables import Line, line_of
 
@@ -101,7 +101,7 @@ def test_discover_shows_the_shipped_agent_first_and_then_trains_one(exp1_run, tm
 
 def test_the_shipped_agent_is_the_longest_horizons_also_beside_rewards_without_one(tmp_path):
     rewards = ("pe", "ndigo-sum", "ndigo-1", "ndigo-10", "ndigo-2")
-    experiment = dataclasses.replace(find_experiment("exp1"), rewards=rewards)
+    experiment = dataclasses.replace(EXPERIMENTS["exp1"], rewards=rewards)
     for name in ("ndigo-sum", "ndigo-1", "ndigo-10"):
         (tmp_path / f"exp1-{name}.safetensors").touch()
     assert shipped_agent(tmp_path, experiment, "ndigo-2") == tmp_path / "exp1-ndigo-10.safetensors"
@@ -151,7 +151,7 @@ def test_a_conclusion_stands_before_the_table_and_tells_its_means(exp1_run, caps
 def test_discovered_is_what_is_known_better_than_half_of_its_room(loss, verb):
     """Experiment 1's room has 48 cells: half of ln 48 is 1.94 nats."""
     line = agent_row(Estimate(20, 19, 21), 99, loss)
-    assert conclusion(line, find_experiment("exp1")).startswith(f" {verb} fixed: seen in 99% of episodes")
+    assert conclusion(line, EXPERIMENTS["exp1"]).startswith(f" {verb} fixed: seen in 99% of episodes")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_run_that_has_not_ended_is_not_judged_as_one_that_has(step, verb):
     settings = {"world": world, "reward": "ndigo-2", "config": {"learner_steps": 11_520}}
     measured = {"frequency": [[0.4]], "first_visit": [[300.0]], "visits": [[2.0]], "discovery_loss": [[2.0]]}
     line = line_of("ndigo-2", settings, {metric: np.array(x) for metric, x in measured.items()}, step)
-    assert conclusion(line, find_experiment("exp1")).startswith(f"ndigo-2 {verb}: seen in 40% of episodes")
+    assert conclusion(line, EXPERIMENTS["exp1"]).startswith(f"ndigo-2 {verb}: seen in 40% of episodes")
 
 
 def test_a_world_without_names_has_a_sentence_without_numbers():
@@ -190,25 +190,25 @@ def agent_row(first: Estimate, share: float, loss: float) -> Line:
 def test_discover_closes_with_what_was_learned_and_how_it_compares():
     walker = agent_row(Estimate(320, 310, 330), 31, 0)
     found = agent_row(Estimate(21.4, 18, 25), 99.6, 1.936)
-    assert closing(found, walker, find_experiment("exp1"), 5.0) == (
+    assert closing(found, walker, EXPERIMENTS["exp1"], 5.0) == (
         "In 5 min it learned to find fixed: seen in 100% of episodes, first at step 21 "
         "(random walker: 31%, step 320).\n"
         "It knows the place to 1.94 nats, where 3.87 knows the room and 0 the cell. "
         "A located object pays nothing, so its visits say little. "
         "The noise is in view for 20 steps per episode (random walker: 6)."
     )
-    assert closing(found, walker, find_experiment("exp1"), 119.96).startswith("In 120 min it learned")
+    assert closing(found, walker, EXPERIMENTS["exp1"], 119.96).startswith("In 120 min it learned")
     late = agent_row(Estimate(290, 260, 311), 40, 3.8)  # the intervals meet
-    assert "it did not yet learn to find fixed: seen in 40%" in closing(late, walker, find_experiment("exp1"), 5.0)
+    assert "it did not yet learn to find fixed: seen in 40%" in closing(late, walker, EXPERIMENTS["exp1"], 5.0)
 
 
 def test_what_no_episode_saw_has_no_first_visit():
     """Its numbers are reckoned with the episode's length, 400, which is no step at which anything was seen."""
     never, walker = agent_row(Estimate(400, 400, 400), 0, 4.65), agent_row(Estimate(320, 310, 330), 31, 0)
-    told = closing(never, walker, find_experiment("exp1"), 1.0)
+    told = closing(never, walker, EXPERIMENTS["exp1"], 1.0)
     assert "did not yet learn to find fixed: seen in no episode (random walker: 31%, step 320)." in told
     assert " does not discover fixed: seen in no episode, and known to 4.65 nats" in conclusion(
-        never, find_experiment("exp1")
+        never, EXPERIMENTS["exp1"]
     )
 
 
@@ -228,10 +228,10 @@ def test_of_several_objects_each_is_told_by_its_name():
     names = "upper", "lower", "noise"
     walker = Line("", "", {m: {n: Estimate(x, x, x) for n in names} for m, x in FIRST_AND_SHARE.items()})
     losses = {"discovery_loss": {"upper": Estimate(1.0, 0, 2), "lower": Estimate(4.0, 3, 5)}}
-    told = conclusion(Line("pe", "pe", {**walker.values, **losses}), find_experiment("exp3"))
+    told = conclusion(Line("pe", "pe", {**walker.values, **losses}), EXPERIMENTS["exp3"])
     assert told.count("known to") == 2
     assert "step 320, and known to 4.00 nats; on average 2.50, where " in told
-    told = closing(walker, walker, find_experiment("exp3"), 5.0)
+    told = closing(walker, walker, EXPERIMENTS["exp3"], 5.0)
     assert "upper seen in 31% of episodes, first at step 320; lower seen in 31%" in told
     assert "(random walker: 31%, step 320; 31%, step 320)" in told
 

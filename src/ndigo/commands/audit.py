@@ -24,7 +24,7 @@ from ndigo.audit.numbers import Audit, summarise
 from ndigo.audit.verdict import verdict
 from ndigo.commands.evaluate import basis
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.paper.experiments import EXPERIMENTS, find_experiment
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.report.figures import check_figure
 from ndigo.report.statistics import Estimate, interval_in_words
 from ndigo.report.tables import stacked
@@ -72,7 +72,7 @@ def run(args: Arguments) -> None:
         check_figure(args.out)
         check_output(args.out)
     trained = None if args.path in EXPERIMENTS else load(args.path, args.trust)
-    world = find_experiment(args.path).world if trained is None else trained.world
+    world = EXPERIMENTS[args.path].world if trained is None else trained.world
     if world.grid is None or not world.grid.objects:
         raise NdigoError(f"{args.path}: only grid worlds with objects can be audited; world {world.name} is none")
     reward = audited_reward(args.reward, trained)

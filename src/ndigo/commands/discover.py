@@ -24,7 +24,7 @@ from ndigo.config import check_minutes, preset
 from ndigo.evaluation.random_walk import visits_of_walks
 from ndigo.paper.comparisons import prior
 from ndigo.paper.conclusion import conclusion, mean_over, seen_in_words
-from ndigo.paper.experiments import Experiment, find_experiment
+from ndigo.paper.experiments import EXPERIMENTS, Experiment
 from ndigo.paper.tables import compared_with_paper
 from ndigo.report.curves import draw_curves
 from ndigo.report.pool import Pool
@@ -63,7 +63,7 @@ def run(args: Arguments) -> None:
     check_minutes(args.minutes)
     if args.out is not None:
         RunFolder.refuse_taken(args.out)
-    experiment, console = find_experiment(args.experiment), plain_console(quiet=args.json)
+    experiment, console = EXPERIMENTS[args.experiment], plain_console(quiet=args.json)
     reward = preset(args.preset).reward
 
     def say(text: str) -> None:
@@ -157,7 +157,7 @@ def _walked(walker: Line, names: Sequence[str]) -> str:
 
 def walker_line(args: Arguments) -> Line:
     """A uniform random walker's line; it learns nothing, so it has no discovery loss."""
-    world = find_experiment(args.experiment).world
+    world = EXPERIMENTS[args.experiment].world
     seen = visits_of_walks(world, jax.random.key(args.seed), args.episodes)
     found = {"visits": seen.count, "first_visit": seen.first, "frequency": seen.is_seen}
     measured = {metric: np.asarray(x, np.float32) for metric, x in found.items()}

@@ -20,7 +20,7 @@ from ndigo.commands.evaluate import basis
 from ndigo.config import check_minutes
 from ndigo.errors import NdigoError
 from ndigo.paper import plan
-from ndigo.paper.experiments import Row, find_experiment
+from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.measured import compared, measured
 from ndigo.paper.plan import Job, all_rows, find_row, find_rows, job_of, recipe
 from ndigo.paper.reproduce import cost, finish, pace_of, steps_done
@@ -126,7 +126,7 @@ def _asked(args: Arguments) -> Sequence[Row]:
         return all_rows()
     if args.reward is not None:
         return [find_row(args.experiment, args.reward)]
-    name = find_experiment(args.experiment).name
+    name = EXPERIMENTS[args.experiment].name
     return [row for row in all_rows() if row.experiment == name]
 
 
@@ -156,13 +156,13 @@ def _pace(
     if not may_time:
         return None, "no row was made on such a device; a timing would take of the minutes given"
     with plain_console(stderr=True).status("timing a round"):
-        seconds = time_round(job.config, find_experiment(job.row.experiment).world, make_reward(job.config.reward))
+        seconds = time_round(job.config, EXPERIMENTS[job.row.experiment].world, make_reward(job.config.reward))
     return seconds / job.config.updates_per_round, TIMED
 
 
 def _close(job: Job, made: Run, rows: Path, shipped: dict[Row, RowFolder]) -> None:
     """The final evaluation, kept beside the run; a missing row goes to its place, another is compared."""
-    experiment = find_experiment(job.row.experiment)
+    experiment = EXPERIMENTS[job.row.experiment]
     with one_writer(made.path):
         if not (made.path / "row").exists():
             finish(

@@ -33,7 +33,7 @@ from ndigo.interop.outcome import has_outcomes
 from ndigo.interop.pictures import MODES, has_map, modes_of, picture
 from ndigo.interop.spaces import space_of
 from ndigo.interop.vector import WorldVectorEnv
-from ndigo.paper.experiments import find_experiment
+from ndigo.paper.experiments import EXPERIMENTS
 from ndigo.worlds import EPISODE_STEPS, WORLDS, World, make_world
 
 FIVE_ROOMS_EXPERIMENTS = (1, 2, 3, 4)
@@ -135,7 +135,7 @@ def five_rooms_world(experiment: int, view: int) -> World:
 def _world_of(experiment: int, view: int) -> World:
     if not isinstance(view, int):
         raise NdigoError(f"view {view!r}: the side of the agent's view must be an odd whole number")
-    return _cached_world(find_experiment(f"exp{int(experiment)}").world_name, view)
+    return _cached_world(EXPERIMENTS[f"exp{int(experiment)}"].world_name, view)
 
 
 @functools.cache  # a world is immutable, so all copies of an environment share one

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ndigo.paper.claims import Part, above, below, less
-from ndigo.paper.experiment import Row, find_experiment
+from ndigo.paper.experiment import EXPERIMENTS, Row
 from ndigo.paper.measured import Rows
 from ndigo.report.statistics import Resampled, least, mean_of, ratio
 from ndigo.worlds.grid_world import start_cells
@@ -37,7 +37,7 @@ def prior(experiment: str) -> float | None:
 
     None in a world without a map.
     """
-    found = find_experiment(experiment)
+    found = EXPERIMENTS[experiment]
     grid = found.world.grid
     if grid is None:
         return None
@@ -147,7 +147,7 @@ def best_beats(experiment: str, rivals: Sequence[str]) -> Compare:
     """The least loss of any NDIGO is below the least of the rivals, the minimum taken anew in every resample."""
 
     def compare(rows: Rows) -> list[Part]:
-        names = [reward for reward in find_experiment(experiment).rewards if reward.startswith("ndigo")]
+        names = [reward for reward in EXPERIMENTS[experiment].rewards if reward.startswith("ndigo")]
         ours = least(*(loss(rows, experiment, reward) for reward in names))
         theirs = least(*(loss(rows, experiment, reward) for reward in rivals))
         text = f"{experiment}: least loss of an NDIGO below the baselines' least"

@@ -131,11 +131,6 @@ def register(experiment: Experiment) -> None:
     EXPERIMENTS[experiment.name] = experiment
 
 
-def find_experiment(name: str) -> Experiment:
-    """The experiment of that name."""
-    return EXPERIMENTS[name]
-
-
 def experiment_of(world_name: str) -> Experiment | None:
     """The experiment that a run's world belongs to, by the experiment's name or its world's."""
     return next((e for e in EXPERIMENTS.values() if world_name in (e.name, e.world_name)), None)

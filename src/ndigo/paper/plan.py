@@ -14,7 +14,7 @@ from typing import Any
 
 from ndigo.config import Config, preset
 from ndigo.errors import NdigoError, unknown_name
-from ndigo.paper.experiments import EXPERIMENTS, Experiment, Row, find_experiment
+from ndigo.paper.experiments import EXPERIMENTS, Experiment, Row
 from ndigo.paper.measured import MeasuredRow, measured
 from ndigo.paper.rows import RowFolder, is_row, load_row
 from ndigo.storage.run_folder import RunFolder
@@ -49,7 +49,7 @@ def _in_order(experiment: Experiment) -> list[Row]:
 
 def find_row(experiment: str, reward: str) -> Row:
     """The row of that name; an unknown one is an error that lists the known."""
-    rewards = find_experiment(experiment).all_rewards
+    rewards = EXPERIMENTS[experiment].all_rewards
     if reward not in rewards:
         raise unknown_name(f"reward of {experiment}", reward, rewards)
     return Row(experiment, reward)

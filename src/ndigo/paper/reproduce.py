@@ -16,7 +16,7 @@ import numpy as np
 
 from ndigo.errors import NdigoError
 from ndigo.paper import plan
-from ndigo.paper.experiments import Row, find_experiment
+from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.measured import METRICS
 from ndigo.paper.plan import Job
 from ndigo.paper.rows import RowFolder, save_row
@@ -45,7 +45,7 @@ def pace_of(job: Job, shipped: Mapping[Row, RowFolder]) -> tuple[float, str] | N
 
 def cost(job: Job, pace: float | None, source: str) -> str:
     """What the job takes, in words, before it begins; `pace` is in seconds per learner step, None where unknown."""
-    config, world = job.config, find_experiment(job.row.experiment).world
+    config, world = job.config, EXPERIMENTS[job.row.experiment].world
     rounds = -(-config.learner_steps // config.updates_per_round)
     done = steps_done(job)
     estimate = "nothing is left to train"
