@@ -86,5 +86,5 @@ def test_the_command_line_works_outside_a_checkout(ndigo, built):
 
 def test_what_needs_our_results_says_where_they_are(ndigo):
     line = ndigo("report", "--paper", code=2)
-    assert line.startswith("ndigo: --rows results/rows:")
+    assert line.startswith("ndigo: there is no results/rows here: run it in a checkout of ndigo, or give --rows")
     assert line.count("\n") == 1
