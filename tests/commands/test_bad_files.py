@@ -41,6 +41,8 @@ DEEP = "[" * 20_000 + "]" * 20_000
         ({"world": "exp1"}, "world is damaged, or no file of ours: 'exp1' stands where a record should"),
         ({"world": {"name": "x"}}, "world is damaged, or another version's: it has no '"),
         ({"reward": None}, "reward is None, expected text"),
+        ({"learner_step": "32000"}, "learner_step is '32000', expected a whole number"),
+        ({"config": {"learner_steps": None}}, "config is damaged: learner_steps is None, expected a whole number"),
     ],
 )
 def test_an_agent_whose_settings_are_no_settings(changes, says, agent, capsys):

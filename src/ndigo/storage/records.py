@@ -22,8 +22,9 @@ WORLD: dict[str, str | int] = {
     "num_steps": COUNT,
     **dict.fromkeys(("channels", "in_view", "objects", "kinds"), NAMES),
 }
-CONFIG: dict[str, str | int] = {"world": TEXT, "reward": TEXT, "seeds": COUNT}  # what is read before it is a `Config`
-SETTINGS: dict[str, str | int] = {"reward": TEXT, "seed": COUNT}
+# What is read before it is a `Config`.
+CONFIG: dict[str, str | int] = {"world": TEXT, "reward": TEXT, "seeds": COUNT, "learner_steps": COUNT}
+SETTINGS: dict[str, str | int] = {"reward": TEXT, "seed": COUNT, "learner_step": COUNT}
 LINE: dict[str, str | int] = {
     **dict.fromkeys(("step", "world_steps"), COUNT),
     **dict.fromkeys(("seconds", "transitions_per_second"), NUMBER),

@@ -90,7 +90,8 @@ class Trained:
     def export(self, path: str | Path, seed: int = 0) -> Path:
         """Writes one seed's agent to a single small file (float16), which `from_file` reads."""
         arrays = checkpoint.named_arrays(self.agent(seed).params)
-        own = {"seed": self.settings.get("seed", seed), "learner_step": self.learner_step}
+        own = {"seed": self.settings.get("seed", seed)}
+        own |= {} if self.learner_step is None else {"learner_step": self.learner_step}
         save_agent(Path(path), arrays, self.settings | own)
         return Path(path)
 
