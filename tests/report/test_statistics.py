@@ -148,6 +148,19 @@ def test_equal_values_have_an_interval_of_no_width_and_one_value_has_none():
     assert estimates(np.zeros((3, 0))) == []
 
 
+@pytest.mark.parametrize(("a", "b"), [(0.9, 0.1), (0.1, 0.3), (1 / 3, 1e6)])
+def test_samples_whose_values_differ_by_rounding_alone_are_compared(a, b):
+    """A mean of five times 0.9 is now and then 0.9 and one bit: such a spread is too small for a grid."""
+    ours, theirs = (mean_of(np.full(5, x), name) for name, x in (("ours", a), ("theirs", b)))
+    assert ours.points.min() < ours.points.max() or theirs.points.min() < theirs.points.max()
+    for quantity, expected in (
+        (ours - theirs, a - b),
+        (least(ours, theirs), min(a, b)),
+        (most(ours, theirs), max(a, b)),
+    ):
+        np.testing.assert_allclose(interval(quantity), expected, rtol=1e-9)
+
+
 def test_every_column_is_a_mean_of_its_own():
     values = np.random.default_rng(1).normal(size=(10, 2, 3))
     found = np.array(bootstrap(values))

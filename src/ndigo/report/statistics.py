@@ -36,6 +36,7 @@ MOST_LISTED = 10  # units; of more, random resamples stand for all
 RANDOM_RESAMPLES, RANDOM_DRAWS = 20_000, 4_000_000  # fewer resamples of very many units: they fill the memory
 GRID, NUM_BINS = 2**16, 2**12
 TINY = 1e-9  # the least that has a logarithm
+ROUNDING = 1e-12  # of a mean of numbers that are all the same, and more
 
 
 class Estimate(NamedTuple):
@@ -67,7 +68,7 @@ class Resampled:
     def __sub__(self, other: Resampled) -> Resampled:
         """The difference of two quantities that come from different samples."""
         pulls = _joined(self, -other)
-        step = (np.ptp(self.points) + np.ptp(other.points)) / GRID
+        step = _step(np.ptp(self.points) + np.ptp(other.points), self, other)
         if step == 0:
             return Resampled(self.value - other.value, self.points[:1] - other.points[:1], np.ones(1), pulls)
         (our_first, ours), (their_first, theirs) = _on_grid(self, step), _on_grid(-other, step)
@@ -109,7 +110,7 @@ def least(*quantities: Resampled) -> Resampled:
     """The least of several, taken anew in every resample; they come from different samples."""
     first = min(quantities, key=lambda quantity: quantity.value)
     pulls = {name: np.zeros_like(u) for name, u in _joined(*quantities).items()} | dict(first.pulls)
-    step = max(np.ptp(quantity.points) for quantity in quantities) / GRID
+    step = _step(max(np.ptp(quantity.points) for quantity in quantities), *quantities)
     if step == 0:
         return Resampled(first.value, first.points[:1], np.ones(1), pulls)
     laws = [_on_grid(quantity, step) for quantity in quantities]
@@ -217,6 +218,12 @@ def _quantiles(quantity: Resampled, levels: np.ndarray) -> list[float]:
         i = np.searchsorted(np.cumsum(quantity.chances[inside]), missing)
         found.append(float(quantity.points[inside[min(i, len(inside) - 1)]]))
     return found
+
+
+def _step(spread: float, *quantities: Resampled) -> float:
+    """Of a grid over the spread; 0 where the points differ by their rounding alone."""
+    largest = max(np.abs(quantity.points).max() for quantity in quantities)
+    return 0.0 if spread <= ROUNDING * largest else spread / GRID
 
 
 def _on_grid(quantity: Resampled, step: float) -> tuple[int, np.ndarray]:
