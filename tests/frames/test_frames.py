@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +16,7 @@ from random_weights import random_weights
 from ndigo import frames
 from ndigo.errors import NdigoError
 from ndigo.frames import Channel, Frame
+from ndigo.frames.cnn import init_norm
 
 
 def one(o, i: int):
@@ -87,8 +89,26 @@ def test_a_cell_of_tiles_is_read_as_the_sum_of_its_layers_own_rows(values):
     encoder, o = random_weights(lambda key: frame.init_encoder(key, 8, 4)), draw(frame, np.random.default_rng(0), 5)
     rows = np.split(np.asarray(encoder.rows), np.cumsum(values)[:-1])
     cells = sum(of_layer[np.asarray(o)[..., layer]] for layer, of_layer in enumerate(rows))
-    features, expected = jax.jit(lambda o, cells: (encoder(o), encoder.cnn(cells)))(o, cells)
+    features, expected = jax.jit(lambda o, cells: (encoder(o), encoder.norm(encoder.cnn(cells))))(o, cells)
     np.testing.assert_allclose(features, expected, atol=1e-5)
+
+
+def test_features_are_normalised_as_equinox_does():
+    x = np.random.default_rng(0).normal(3, 40, (5, 2, 16)).astype(np.float32)
+    norm = random_weights(lambda key: init_norm(16))
+    library = eqx.tree_at(lambda n: (n.weight, n.bias), eqx.nn.LayerNorm(16), (norm.gain, norm.bias))
+    expected = jax.vmap(jax.vmap(library))(x)
+    np.testing.assert_allclose(norm(x), expected, atol=1e-5)
+    half = norm(jnp.asarray(x, jnp.bfloat16))
+    assert half.dtype == jnp.bfloat16
+    np.testing.assert_allclose(half.astype(jnp.float32), expected, atol=0.02)
+
+
+@pytest.mark.parametrize("name", ["tiles", "listed", "pixels"])
+def test_the_features_of_a_map_begin_with_mean_0_and_spread_1(name):
+    encoder = KINDS[name].init_encoder(jax.random.key(0), 64, 8)
+    z = np.asarray(eqx.filter_jit(encoder)(draw(KINDS[name], np.random.default_rng(0), 9)))
+    np.testing.assert_allclose([z.mean(axis=-1), z.std(axis=-1)], np.array([[0.0] * 9, [1.0] * 9]), atol=1e-3)
 
 
 def test_tiles_that_a_sure_model_holds_impossible_still_cost_finite_nats():

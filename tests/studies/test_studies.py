@@ -21,7 +21,7 @@ STUDIES = ROOT / "studies"
     [
         *(("first-recipe", 2), ("two-cores", 7), ("first-maze", 1), ("recipe", 4), ("two-objects", 1)),
         *(("two-objects along", 1), ("knowledge/where.py", 2)),
-        *(("policy-mean", 1), ("suites", 1), ("paper-predictor", 1)),
+        *(("policy-mean", 1), ("suites", 1), ("paper-predictor", 1), ("features", 1)),
     ],
 )
 def test_the_tables_of_a_study_are_what_its_files_say(command, num_tables, monkeypatch, capsys):

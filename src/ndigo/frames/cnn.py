@@ -1,4 +1,4 @@
-"""The CNN that reads pictures: bits, tiles and pixels share it.
+"""The CNN that reads pictures: bits, tiles and pixels share it. The features of tiles and pixels are normalised.
 
     z_t = CNN(o_t)
 
@@ -12,6 +12,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float, Shaped
 
 from ndigo.networks import RELU_GAIN, Linear
@@ -73,3 +74,20 @@ def init_encoder(key: Array, shape: tuple[int, int, int], num_features: int, num
     conv1 = Convolution(keys[0], (size[0], size[1]), num_channels, num_filters, stride=1)
     conv2 = Convolution(keys[1], (size[0], size[1]), num_filters, num_filters, stride=2)
     return Encoder(conv1, conv2, Linear(keys[2], conv2.num_outputs, num_features, RELU_GAIN))
+
+
+class LayerNorm(eqx.Module):
+    """y = g (x - mean) / std + c, over the last axis; in float32 between."""
+
+    gain: Float[Array, " Z"]
+    bias: Float[Array, " Z"]
+
+    def __call__(self, x: Float[Array, "... Z"]) -> Float[Array, "... Z"]:
+        exact = x.astype(jnp.float32)
+        apart = exact - exact.mean(axis=-1, keepdims=True)
+        unit = apart * lax.rsqrt((apart**2).mean(axis=-1, keepdims=True) + 1e-5)
+        return (unit * self.gain + self.bias).astype(x.dtype)
+
+
+def init_norm(size: int) -> LayerNorm:
+    return LayerNorm(jnp.ones(size), jnp.zeros(size))

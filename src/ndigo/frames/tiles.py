@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError
-from ndigo.frames.cnn import Encoder, init_encoder
+from ndigo.frames.cnn import Encoder, LayerNorm, init_encoder, init_norm
 from ndigo.frames.frame import Channel, only_categorical, require_counts, require_names, require_sequence
 from ndigo.networks import take
 
@@ -36,10 +36,15 @@ OTHER = -1  # every layer of the class that stands for all combinations not list
 
 
 class TileEncoder(eqx.Module):
-    """A learned row for each value of each layer; a cell is the sum of its rows, and the CNN reads the cells."""
+    """A learned row for each value of each layer; a cell is the sum of its rows, and the CNN reads the cells.
+
+    Its features are normalised. Most cells of a map are walls and floor in every frame, so what differs between frames
+    is a small part of what the CNN says, and a model takes long to find it (`studies/features`).
+    """
 
     rows: Float[Array, "sum(values) F"]
     cnn: Encoder
+    norm: LayerNorm
     values: tuple[int, ...] = eqx.field(static=True)
 
     @property
@@ -55,8 +60,8 @@ class TileEncoder(eqx.Module):
             # and a GPU would leave such a sum to a few of its processors.
             lead = o_t.shape[:1] if o_t.ndim > 3 else (1,)
             cells = ones.reshape(*lead, -1, len(self.rows)) @ jnp.broadcast_to(self.rows, (*lead, *self.rows.shape))
-            return self.cnn(cells.reshape(*o_t.shape[:-1], -1))
-        return self.cnn(self.rows[index].sum(axis=-2))
+            return self.norm(self.cnn(cells.reshape(*o_t.shape[:-1], -1)))
+        return self.norm(self.cnn(self.rows[index].sum(axis=-2)))
 
 
 @dataclass(frozen=True)
@@ -179,6 +184,7 @@ class Tiles:
             # A cell is the sum of one row per layer: of variance 1, as a bit's is at most.
             rows=jax.random.normal(key_rows, (sum(self.values), num_filters)) / len(self.values) ** 0.5,
             cnn=init_encoder(key_cnn, (self.height, self.width, num_filters), num_features, num_filters),
+            norm=init_norm(num_features),
             values=self.values,
         )
 
