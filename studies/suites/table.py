@@ -15,12 +15,12 @@ import numpy as np
 
 from ndigo.palette import stroke_of
 from ndigo.report.numbers import with_interval
-from ndigo.report.statistics import estimates
+from ndigo.report.statistics import estimates, interval, mean_of
 
 HERE = Path(__file__).parent
 MAXIMUM = 226  # of Craftax's task
 ORDER = ("random", "icm", "pe", "ndigo-1", "ndigo-4", "task")  # of the rows of a world
-HEAD = ("row", "seeds", "minutes", "interactions, thousands", "coverage", "events", "noise, nats", "task, %")
+HEAD = ("row", "seeds", "minutes", "interactions, thousands", "coverage", "events", "noise, nats", "task, %", "beats")
 Kept = dict[str, Any]  # what `run.py` keeps of a row
 
 
@@ -45,16 +45,32 @@ def per_seed(kept: Kept) -> dict[str, np.ndarray]:
     return found
 
 
-def line(kept: Kept) -> list[str]:
+def counted(kept: Kept) -> str:
+    """The number that counts: achievements in Craftax, coverage elsewhere."""
+    return "events" if kept["world"].startswith("craftax::") else "coverage"
+
+
+def beaten(kept: Kept, rows: Sequence[Kept]) -> list[str]:
+    """The rows of its world that it exceeds, by the study's third rule."""
+
+    def mean(row: Kept) -> Any:
+        return mean_of(per_seed(row)[counted(row)], row["row"])
+
+    others = [row for row in rows if world_of(row) == world_of(kept) and row is not kept]
+    return [label_of(row) for row in others if interval(mean(kept) - mean(row)).low > 0]
+
+
+def line(kept: Kept, rows: Sequence[Kept]) -> list[str]:
     numbers = per_seed(kept)
     shown = {name: with_interval(estimates(x[:, None])[0]) for name, x in numbers.items()}
     known = {"row": kept["row"], "seeds": str(len(numbers["coverage"])), "minutes": f"{kept['seconds'] / 60:.2g}"}
     known["interactions, thousands"] = f"{kept['world_steps'] / 1000:,.0f}"
+    known["beats"] = ", ".join(beaten(kept, rows))
     return [(known | shown).get(name, "") for name in HEAD]
 
 
 def table(rows: Sequence[Kept]) -> str:
-    lines = [HEAD, ("---", *["--:"] * (len(HEAD) - 1)), *map(line, rows)]
+    lines = [HEAD, ("---", *["--:"] * (len(HEAD) - 2), "---"), *(line(kept, rows) for kept in rows)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
@@ -72,7 +88,7 @@ def draw(rows: Sequence[Kept], path: Path) -> None:
         axis.set_visible(False)
     for axis, world in zip(axes.flat, worlds, strict=False):
         of_world = [kept for kept in rows if world_of(kept) == world]
-        counts = "events" if of_world[0]["world"].startswith("craftax::") else "coverage"
+        counts = counted(of_world[0])
         for i, kept in enumerate(of_world):
             values, colour = per_seed(kept)[counts], stroke_of(kept["reward"]).colour
             axis.plot(values, [i] * len(values), "o", color=colour, ms=4, alpha=0.6)

@@ -175,9 +175,25 @@ def test_the_table_of_suites_is_arithmetic_on_what_is_kept_of_each_row(tmp_path)
         (tmp_path / f"{row['row']}.json").write_text(json.dumps(row))
     found = TABLE["read"](tmp_path)
     assert TABLE["table"](found).splitlines()[2:] == [
-        "| craftax-1m-task | 2 | 10 | 1,024 | 50.0 | 1.50 |  | 5.00 |",
-        "| keycorridor-pe | 2 | 10 | 1,024 | 20.0 | 0.25 |  |  |",
-        "| white-noise-pe | 2 | 10 | 1,024 | 7.00 |  | 0.50 |  |",
+        "| craftax-1m-task | 2 | 10 | 1,024 | 50.0 | 1.50 |  | 5.00 |  |",
+        "| keycorridor-pe | 2 | 10 | 1,024 | 20.0 | 0.25 |  |  |  |",
+        "| white-noise-pe | 2 | 10 | 1,024 | 7.00 |  | 0.50 |  |  |",
     ]
     TABLE["draw"](found, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_row_beats_another_of_its_world_where_seeds_leave_no_doubt_in_the_number_that_counts():
+    """Far apart, it does; with the same seeds it does not, nor across worlds. Craftax counts achievements."""
+    few, many = [1.0, 2.0, 1.0, 2.0, 1.5], [8.0, 9.0, 8.5, 9.0, 8.0]
+    rows = [
+        kept_row("keycorridor-pe", "navix::K", "pe", coverage=few),
+        kept_row("keycorridor-icm", "navix::K", "icm", coverage=few[::-1]),
+        kept_row("keycorridor-ndigo-4", "navix::K", "ndigo-4", coverage=many),
+        kept_row("multiroom-ndigo-4", "gymnasium::M", "ndigo-4", coverage=[90.0] * 5),
+    ]
+    for reward, coverage, achieved in (("pe", few, 0.9), ("random", many, 0.1)):
+        world = "craftax::Craftax-Classic-Symbolic-v1"
+        row = kept_row(f"craftax-{reward}", world, reward, coverage=coverage, frequency=[[achieved]] * 5)
+        rows.append(row | {"events": ["wood"]})
+    assert [TABLE["beaten"](row, rows) for row in rows] == [[], [], ["pe", "icm"], [], ["random"], []]
