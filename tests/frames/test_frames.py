@@ -94,7 +94,7 @@ def test_a_cell_of_tiles_is_read_as_the_sum_of_its_layers_own_rows(values):
 
 
 def test_features_are_normalised_as_equinox_does():
-    x = np.random.default_rng(0).normal(3, 40, (5, 2, 16)).astype(np.float32)
+    x = jnp.asarray(np.random.default_rng(0).normal(3, 40, (5, 2, 16)), jnp.float32)
     norm = random_weights(lambda key: init_norm(16))
     library = eqx.tree_at(lambda n: (n.weight, n.bias), eqx.nn.LayerNorm(16), (norm.gain, norm.bias))
     expected = jax.vmap(jax.vmap(library))(x)
