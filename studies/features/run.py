@@ -21,6 +21,7 @@ import optax
 
 from ndigo.agent.policies import random_walker
 from ndigo.config import Config
+from ndigo.frames.cnn import Encoder, LayerNorm, init_norm
 from ndigo.frames.tiles import TileEncoder
 from ndigo.interop.finding import find_world
 from ndigo.model import WorldModel, init_world_model, make_likelihood, prediction_loss
@@ -28,8 +29,7 @@ from ndigo.worlds import World
 from ndigo.worlds.rollout import rollout
 
 FILE = Path(__file__).with_name("losses.json")
-WORLDS = ("navix::Navix-KeyCorridorS3R3-v0", "craftax::Craftax-Classic-Symbolic-v1")
-KINDS = ("as they come", "normalised")
+WORLDS = ("navix::Navix-KeyCorridorS3R3-v0", "craftax::Craftax-Classic-Symbolic-v1", "exp3", "maze")
 STEPS, WINDOW, BATCH, AHEAD = 3_000, 16, 16, 2
 EPISODES, EACH, MEAN_OF = 1_024, 32, 100
 
@@ -49,6 +49,20 @@ def walks(world: World) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([o for o, _ in each]), np.concatenate([a for _, a in each])
 
 
+class Normalised(eqx.Module):
+    """The encoder of bits with what that of tiles has at its end."""
+
+    cnn: Encoder
+    norm: LayerNorm
+
+    def __call__(self, o_t: jax.Array) -> jax.Array:
+        return self.norm(self.cnn(o_t))
+
+
+def with_norm(encoder: Any) -> Any:
+    return Normalised(encoder, init_norm(encoder.num_features)) if isinstance(encoder, Encoder) else encoder
+
+
 def without_norm(encoder: Any) -> Any:
     """The encoder, with the features of tiles as their CNN gives them."""
 
@@ -56,6 +70,9 @@ def without_norm(encoder: Any) -> Any:
         return eqx.tree_at(lambda e: e.norm, x, lambda z_t: z_t) if isinstance(x, TileEncoder) else x
 
     return jax.tree.map(strip, encoder, is_leaf=lambda x: isinstance(x, TileEncoder))
+
+
+KINDS = {"as they come": without_norm, "normalised": with_norm}
 
 
 def make_model(world: World, kind: str, seed: int) -> WorldModel:
@@ -72,7 +89,7 @@ def make_model(world: World, kind: str, seed: int) -> WorldModel:
         belief_size=sizes.belief_size,
         num_hidden=sizes.predictor_hidden,
     )
-    return model if kind == "normalised" else eqx.tree_at(lambda m: m.core.encoder, model, replace_fn=without_norm)
+    return eqx.tree_at(lambda m: m.core.encoder, model, KINDS[kind](model.core.encoder))
 
 
 def losses(world: World, kind: str, seed: int, frames: np.ndarray, actions: np.ndarray) -> Iterator[float]:

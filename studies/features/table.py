@@ -21,7 +21,10 @@ def table(found: dict[str, dict[str, list[list[float]]]]) -> str:
     ]
     for world, of_world in found.items():
         for kind, losses in of_world.items():
-            cells = [", ".join(f"{x:.1f}" for x in np.array(losses)[:, n // MEAN_OF - 1]) for n in AFTER]
+            cells = [
+                ", ".join(f"{x:#.2g}" if x < 10 else f"{x:.1f}" for x in np.array(losses)[:, n // MEAN_OF - 1])
+                for n in AFTER
+            ]
             lines.append(f"| `{world}` | {kind} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -29,13 +32,13 @@ def table(found: dict[str, dict[str, list[list[float]]]]) -> str:
 def draw(found: dict[str, dict[str, list[list[float]]]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(found), squeeze=False, figsize=(4.2 * len(found), 3), layout="constrained")
+    figure, axes = plt.subplots(1, len(found), squeeze=False, figsize=(3.1 * len(found), 3), layout="constrained")
     for axis, (world, of_world) in zip(axes.flat, found.items(), strict=True):
         for kind, losses in of_world.items():
             for i, of_seed in enumerate(losses):
                 updates = MEAN_OF * np.arange(1, len(of_seed) + 1)
                 axis.plot(updates, of_seed, color=COLOURS[kind], lw=1.2, label=kind if i == 0 else None)
-        axis.set(title=world.partition("::")[2], xlabel="updates", ylabel="nats of the next frame", ylim=(0, None))
+        axis.set(title=world.rpartition("::")[2], xlabel="updates", ylabel="nats of the next frame", ylim=(0, None))
     axes.flat[0].legend(frameon=False)
     figure.savefig(path, dpi=130)
     plt.close(figure)
