@@ -5,9 +5,11 @@ import runpy
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
+from ndigo import frames
 from ndigo.paper.conclusion import walls_in_words
 from ndigo.paper.experiments import EXPERIMENTS, Row
 from ndigo.paper.plan import load_rows
@@ -42,6 +44,46 @@ def test_the_steps_since_an_object_was_in_view_are_counted_from_its_last_sight()
     for (e, t, i), found in np.ndenumerate(since):
         sights = [s for s in range(t + 1) if is_seen[e, s, i]]
         assert found == (t - sights[-1] if sights else -1)
+
+
+def test_what_is_said_of_other_peoples_worlds_is_what_their_rows_say():
+    rows = {
+        kept["row"]: kept
+        for kept in runpy.run_path(str(STUDIES / "suites" / "table.py"))["read"](STUDIES / "suites" / "rows")
+    }
+    page, results = (
+        " ".join((ROOT / name).read_text().split()) for name in ("studies/suites/README.md", "docs/results.md")
+    )
+
+    def mean(row: str, name: str = "coverage") -> float:
+        return float(np.mean(rows[row]["greedy"][name]))
+
+    def noise(row: str) -> float:
+        return float(np.array(rows[row]["greedy"]["reward_c"])[:, rows[row]["channels"].index("noise")].mean())
+
+    asked = f"{noise('staying-noise-ndigo-1'):.2f}"
+    assert f"earns {asked} nats per step; exact NDIGO-1 could earn ln 6 / 2 = {np.log(6) / 2:.2f}" in page
+    assert f"pays NDIGO-1 {asked}; the definition's best is {np.log(6) / 2:.2f}" in results
+    assert [f"{abs(noise(f'white-noise-ndigo-{h}')):.2f}" for h in (1, 4)] == ["0.00", "0.00"]
+    assert f"It covers {mean('staying-noise-ndigo-1'):.1f} places" in page
+    places = [round(mean(f"craftax-classic-{reward}")) for reward in ("ndigo-1", "ndigo-4", "pe", "random")]
+    assert "NDIGO-1 has {} places, NDIGO-4 {}, PE {}, and a random walker {}.".format(*places) in page
+    assert round(places[0] / mean("craftax-classic-random")) == 13
+    assert "covers thirteen times a walker's places" in results
+    percent = [100 * mean(row, "task_return") / 226 for row in ("craftax-1m-task", "craftax-1m-task-ndigo-4")]
+    assert f"{percent[0]:.2f}% with the task alone and {percent[1]:.2f}% with NDIGO" in page
+
+
+def test_features_are_normalised_in_one_half_of_their_study_and_not_in_the_other():
+    study = runpy.run_path(str(STUDIES / "features" / "run.py"))
+    tiles, bits = frames.tiles((3, 2), 2, 3), frames.bits(["walls"], 2, 3)
+    rng = np.random.default_rng(0)
+    for frame, o in ((tiles, rng.integers((3, 2), size=(5, 2, 3, 2))), (bits, rng.integers(2, size=(5, 2, 3, 1)))):
+        encoder = frame.init_encoder(jax.random.key(0), 16, 4)
+        raw, normal = (np.asarray(made(encoder)(o)) for made in study["KINDS"].values())
+        assert (raw >= 0).all()  # as a ReLU leaves them
+        apart = raw - raw.mean(axis=-1, keepdims=True)
+        np.testing.assert_allclose(normal, apart / np.sqrt((apart**2).mean(axis=-1, keepdims=True) + 1e-5), atol=1e-4)
 
 
 def test_every_study_has_a_question():

@@ -36,7 +36,7 @@ MOST_LISTED = 10  # units; of more, random resamples stand for all
 RANDOM_RESAMPLES, RANDOM_DRAWS = 20_000, 4_000_000  # fewer resamples of very many units: they fill the memory
 GRID, NUM_BINS = 2**16, 2**12
 TINY = 1e-9  # the least that has a logarithm
-ROUNDING = 1e-12  # of a mean of numbers that are all the same, and more
+ROUNDING = 1e-12  # relative; resampled means of equal numbers differ by less
 
 
 class Estimate(NamedTuple):
