@@ -23,13 +23,16 @@ STUDIES = ROOT / "studies"
     [
         *(("first-recipe", 2), ("two-cores", 7), ("first-maze", 1), ("recipe", 4), ("two-objects", 1)),
         *(("two-objects along", 1), ("knowledge/where.py", 2)),
-        *(("policy-mean", 1), ("suites", 1), ("paper-predictor", 1), ("features", 1)),
+        *(("policy-mean", 1), ("suites", 1), ("suites studies/suites/rows-before", 1), ("suites/yardstick.py", 1)),
+        *(("paper-predictor", 1), ("features", 1)),
     ],
 )
 def test_the_tables_of_a_study_are_what_its_files_say(command, num_tables, monkeypatch, capsys):
     path, *options = command.split()
     script = STUDIES / path if path.endswith(".py") else STUDIES / path / "table.py"
     monkeypatch.setattr(sys, "argv", [script.name, *options])
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(ROOT)
     runpy.run_path(str(script), run_name="__main__")
     tables = capsys.readouterr().out.strip().split("\n\n")
     assert len(tables) == num_tables
@@ -47,10 +50,9 @@ def test_the_steps_since_an_object_was_in_view_are_counted_from_its_last_sight()
 
 
 def test_what_is_said_of_other_peoples_worlds_is_what_their_rows_say():
-    rows = {
-        kept["row"]: kept
-        for kept in runpy.run_path(str(STUDIES / "suites" / "table.py"))["read"](STUDIES / "suites" / "rows")
-    }
+    study, rows = runpy.run_path(str(STUDIES / "suites" / "table.py")), {}
+    for folder in ("rows-before", "rows"):
+        rows |= {kept["row"]: kept for kept in study["read"](STUDIES / "suites" / folder)}
     page, results = (
         " ".join((ROOT / name).read_text().split()) for name in ("studies/suites/README.md", "docs/results.md")
     )
@@ -58,17 +60,28 @@ def test_what_is_said_of_other_peoples_worlds_is_what_their_rows_say():
     def mean(row: str, name: str = "coverage") -> float:
         return float(np.mean(rows[row]["greedy"][name]))
 
-    def noise(row: str) -> float:
-        return float(np.array(rows[row]["greedy"]["reward_c"])[:, rows[row]["channels"].index("noise")].mean())
+    def noise(row: str) -> np.ndarray:
+        return np.array(rows[row]["greedy"]["reward_c"])[:, rows[row]["channels"].index("noise")]
 
-    asked = f"{noise('staying-noise-ndigo-1'):.2f}"
+    asked = f"{noise('staying-noise-ndigo-1').mean():.2f}"
     assert f"earns {asked} nats per step; exact NDIGO-1 could earn ln 6 / 2 = {np.log(6) / 2:.2f}" in page
     assert f"pays NDIGO-1 {asked}; the definition's best is {np.log(6) / 2:.2f}" in results
-    assert [f"{abs(noise(f'white-noise-ndigo-{h}')):.2f}" for h in (1, 4)] == ["0.00", "0.00"]
-    assert f"It covers {mean('staying-noise-ndigo-1'):.1f} places" in page
-    places = [round(mean(f"craftax-classic-{reward}")) for reward in ("ndigo-1", "ndigo-4", "pe", "random")]
-    assert "NDIGO-1 has {} places, NDIGO-4 {}, PE {}, and a random walker {}.".format(*places) in page
-    assert round(places[0] / mean("craftax-classic-random")) == 13
+    less = noise("staying-noise-ndigo-4")
+    assert f"earns {less.min():.2f} to {less.max():.2f} by seed" in page
+    assert [f"{abs(noise(f'white-noise-ndigo-{h}').mean()):.2f}" for h in (1, 4)] == ["0.00", "0.00"]
+    for world, told in {
+        "staying-noise": ("It covers {ndigo-1:.1f} places", "and covers {ndigo-4:.1f}."),
+        "white-noise": ("more than a walker: {ndigo-4:.1f} and {random:.1f}.",),
+        "keycorridor": ("{ndigo-4:.1f} places and {random:.1f} in KeyCorridor",),
+        "xland-r4": ("{ndigo-4:.1f} and {random:.1f} in XLand",),
+        "multiroom": ("{ndigo-1:.1f} and {ndigo-4:.1f} places, and {random:.1f}.",),
+        "craftax-classic": (
+            "NDIGO-1 has {ndigo-1:.0f} places, NDIGO-4 {ndigo-4:.0f}, and a random walker {random:.0f}.",
+        ),
+    }.items():
+        places = {reward: mean(f"{world}-{reward}") for reward in ("random", "ndigo-1", "ndigo-4")}
+        assert [text for text in told if text.format(**places) not in page] == []
+    assert round(mean("craftax-classic-ndigo-1") / mean("craftax-classic-random")) == 13
     assert "covers thirteen times a walker's places" in results
     percent = [100 * mean(row, "task_return") / 226 for row in ("craftax-1m-task", "craftax-1m-task-ndigo-4")]
     assert f"{percent[0]:.2f}% with the task alone and {percent[1]:.2f}% with NDIGO" in page

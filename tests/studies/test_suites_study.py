@@ -36,7 +36,7 @@ def study() -> Any:
 
 def test_every_reward_meets_every_world_and_the_yardstick_has_a_million_steps(study):
     names = [row.name for row in study.ROWS]
-    assert len(names) == len(set(names)) == 7 * 5 + 3
+    assert len(names) == len(set(names)) == 7 * 5 + 2
     million = study.MILLION
     rounds = million["learner_steps"] // million["updates_per_round"]
     assert rounds * million["actors"] * million["round_steps"] == 1_024_000
