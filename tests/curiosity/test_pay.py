@@ -32,6 +32,12 @@ def pay_squares(params, memory, model, seen):
     return paid(jnp.concatenate([jnp.zeros_like(loss[:1]), loss[:-1] ** 2]))
 
 
+def pay_when_known(seen):
+    """Two steps ahead, known where the frame has come."""
+    r_tc = ahead(table(seen), 2)
+    return paid(r_tc, (jnp.arange(len(r_tc)) < len(r_tc) - 1)[:, None])
+
+
 OWN = IntrinsicReward(name="squares", pay=pay_squares, num_ahead=2)
 CASES = [
     *((name, "open_loop") for name in ("pe", "pg", "icm", "ndigo-1", "ndigo-4", "ndigo-sum", OWN)),
@@ -279,6 +285,10 @@ GROWS = IntrinsicReward(
         (
             IntrinsicReward("late", lambda p, m, model, seen: paid(ahead(table(seen), 2)), num_ahead=2),
             r"reward late: pay's r_t at step t reads frames after t\+1, which no stream has",
+        ),
+        (
+            IntrinsicReward("slow", lambda p, m, model, seen: pay_when_known(seen), num_ahead=2),
+            r"reward slow: pay never knows a window's last step, and a stream is paid for no other",
         ),
         (GROWS, r"reward grows: after_update returned a tuple of .*, expected .* as what remember returned"),
         (IntrinsicReward("empty"), r"reward empty: it has neither pay, reads nor on_episode, expected one of them"),

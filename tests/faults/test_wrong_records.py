@@ -13,8 +13,11 @@ from tiny_runs import TINY
 
 import ndigo
 from faults import wrong_records as wrong
+from ndigo import frames
 from ndigo.errors import NdigoError, UserCodeError, traceback_of
-from ndigo.gate import check_reward, check_world
+from ndigo.gate import check_pay, check_reward, check_world
+from ndigo.rewards import IntrinsicReward, paid, table
+from ndigo.types import ahead
 
 IS_WHOLE = os.environ.get("NDIGO_FAULTS") == "all"
 REWARDS = sorted(ndigo.REWARDS) if IS_WHOLE else ["icm", "ideal-pe", "ndigo-4", "pg"]
@@ -22,7 +25,7 @@ CONFIG = ndigo.Config(**{name: value for name, value in TINY.items() if name != 
 
 
 def test_there_are_as_many_as_the_page_of_reliability_says():
-    assert len(wrong.WORLDS) + len(wrong.REWARDS) == 52
+    assert len(wrong.WORLDS) + len(wrong.REWARDS) == 55
 
 
 def test_what_is_right_passes():
@@ -52,6 +55,19 @@ def test_a_wrong_reward_is_refused_in_one_line(name):
     assert str(refused.value).startswith("reward mine: ")
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_channel_of_a_single_value_costs_nothing_and_is_not_taken_for_what_is_to_come():
+    """By hand: tiles of one value have a loss of exactly 0, inside the window as beyond it."""
+    frame = frames.join(a=frames.tiles((3,), 2), b=frames.tiles((1,), 1))
+
+    def observe(state):
+        return {"a": jnp.full((2, 2, 1), state.agent[1] % 3, jnp.uint8), "b": jnp.zeros((1, 1, 1), jnp.uint8)}
+
+    world = dataclasses.replace(wrong.RIGHT, frame=frame, observe=observe)
+    half = IntrinsicReward("half", lambda params, memory, model, seen: paid(ahead(table(seen), 1) / 2))
+    check_reward(half, world, CONFIG)
+    check_pay(half, frame, world.num_actions, CONFIG)
 
 
 @pytest.mark.parametrize("name", ["pe", "pg", "ndigo-1", "ndigo-4", "ndigo-sum"])

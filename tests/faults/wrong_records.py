@@ -163,6 +163,8 @@ WORLDS: dict[str, tuple[dict[str, Any], str]] = {
         {"task_reward": lambda s: jnp.float32(1)},
         "task_reward is for worlds whose episodes end by themselves",
     ),
+    "events without ends": ({"events": ("there",)}, "events is for worlds whose episodes end by themselves"),
+    "places without ends": ({"place": lambda s: s.agent}, "place is for worlds whose episodes end by themselves"),
     "places of nothing": (_ends(place=lambda s: s.agent / 0), "place returned numbers that are not finite"),
     "an event twice": (_ends(events=("open", "open")), "events names 'open' twice"),
     "an object twice": ({"objects": ("lamp", "lamp")}, "objects names 'lamp' twice"),
@@ -199,6 +201,10 @@ REWARDS: dict[str, tuple[IntrinsicReward, str]] = {
     "not finite": (_with(r_t=lambda r: r / 0), "pay's r_t is not finite at step 0"),
     "a loss by step": (_with(loss=lambda x: x + jnp.zeros(6)), "pay's loss returned float32[6], expected floating[]"),
     "a bare array": (_pay(lambda p: p.r_t), "pay returned float32[6,2], expected a Paid record"),
+    "two frames ahead": (
+        IntrinsicReward("mine", lambda params, memory, model, seen: paid(ahead(table(seen), 2)), num_ahead=2),
+        "pay's r_t at step t reads frames after t+1",
+    ),
     "raises": (IntrinsicReward("mine", _broken), "pay raised KeyError: 'door'"),
     "memory of another shape": (
         _remembers(lambda memory, model, paid, step: memory[:2]),

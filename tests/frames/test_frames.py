@@ -228,6 +228,17 @@ def test_a_codebook_takes_each_patch_once_and_leaves_near_ones():
     np.testing.assert_array_equal(frames.patches_in(row, 2, most=1), [dark])
 
 
+@pytest.mark.parametrize("size", [2, 16])
+def test_a_patch_of_the_codebook_is_its_own_token_however_near_and_bright_the_others_are(size):
+    """They differ from one another by a few levels in one number of up to 768."""
+    patches = np.full((16, size, size, 3), 250, np.uint8)
+    patches[:, 0, 0, 0] = 235 + np.arange(16)
+    frame = frames.pixels(4 * size, patch=size, codebook=patches)
+    picture = patches.reshape(4, 4, size, size, 3).transpose(0, 2, 1, 3, 4).reshape(4 * size, 4 * size, 3)
+    tokens = jax.jit(frame.code)(picture)
+    np.testing.assert_array_equal(np.asarray(tokens)[..., 0], np.arange(16).reshape(4, 4))
+
+
 WRONG = {
     "height 0": (lambda: frames.tiles(height=0), "height is 0, expected a whole number of at least 1"),
     "values 0": (lambda: frames.tiles((3, 0)), r"values\[1\] is 0"),
@@ -262,6 +273,10 @@ WRONG = {
     "part": (lambda: frames.join(map=3), "part 'map' is a int, expected one of ndigo.frames"),  # pyright: ignore[reportArgumentType]
     "ragged codebook": (lambda: frames.pixels(4, patch=2, codebook=[[1], [1, 2]]), "are not of one size"),
     "pictures": (lambda: frames.patches_in(np.full((4, 4, 1), 300), 2), r"are int64\[4, 4, 1\], expected uint8"),
+    "two parts' channel": (
+        lambda: frames.join(**{"a": frames.tiles((2, 2), 1, names=("b", "c")), "a.b": frames.bits(["x"], 1)}),
+        "two channels are named 'a.b'",
+    ),
     "no parts": (lambda: frames.join(), "a join of no frames"),
     "kind": (lambda: frames.bits([Channel("a", "onehot")], 3), "did you mean 'one_hot'|unknown kind"),
     "reading": (lambda: BINS.likelihood("mixture"), "unknown likelihood of numbers 'mixture'"),

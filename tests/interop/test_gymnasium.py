@@ -1,9 +1,11 @@
 """The worlds through Gymnasium's front door, judged by Gymnasium's own checks."""
 
+import dataclasses
 import subprocess
 import sys
 
 import gymnasium
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -123,6 +125,20 @@ def test_sync_vector_mode_works_beside_our_own():
     o_t, infos = envs.reset(seed=0)
     assert o_t.shape == (3, 5, 5, 3)
     assert infos["agent"].tolist() == [[9, 9]] * 3
+
+
+def test_a_map_whose_step_was_replaced_is_stepped_by_the_new_one():
+    """Down and right change places: the copy in plain Python, which follows the map, would not know."""
+    world = make_world("fixed_and_noise")
+    swapped = jnp.array([0, 1, 3, 2, 4])
+    turned = dataclasses.replace(world, step=lambda key, state, a_t: world.step(key, state, swapped[a_t]))
+    walked = []
+    for one in (world, turned):
+        env = WorldEnv(one)
+        env.reset(seed=0)
+        walked.append([env.step(a)[4]["agent"].tolist() for a in ([2, 3, 3] if one is turned else [3, 2, 2])])
+    assert walked[0] == walked[1]
+    assert walked[0][0] != walked[0][1]
 
 
 def test_an_environment_can_be_made_again_from_its_spec():

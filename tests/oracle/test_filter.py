@@ -100,6 +100,14 @@ def test_a_view_that_hides_what_blocks_is_refused():
         make_filter(make_world("fixed_and_noise", view=1))
 
 
+def test_a_map_that_is_not_followed_is_refused():
+    world = make_world("fixed_and_noise")
+    other = dataclasses.replace(world, step=lambda key, state, a_t: state)
+    with pytest.raises(NdigoError, match="it has functions of its own"):
+        make_filter(other)
+    make_filter(dataclasses.replace(world, truth=None))
+
+
 def test_prior_is_uniform_over_the_cells_an_object_may_start_from():
     filter_ = make_filter(EXPERIMENTS["exp2"].world)
     entropy = jax.jit(filter_.entropy)(filter_.prior)

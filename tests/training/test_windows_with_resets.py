@@ -248,7 +248,7 @@ def test_the_agents_loss_and_gradient_are_those_of_retrace_on_each_episode():
         greedy, raw, a_t = q[: n + 1, p].argmax(axis=-1), h_inverse(target_q[: n + 1, p]), APART.a_t[:n, p]
         v_t = raw[np.arange(n + 1), greedy]
         v_t[n] *= np.asarray(WINDOW.discount_t)[part.slot + n - 1, b]
-        c_t = LAMBDA * np.minimum(1.0, (greedy[:n] == a_t) / np.float64(APART.mu_t[:n, p]))
+        c_t = LAMBDA * np.minimum(1.0, (greedy[:n] == a_t) / np.float64(APART.mu_t[:n, p])) * is_known[steps, b]
         rescaled[steps, b] = h(retrace(r_t[steps, b], v_t, raw[np.arange(n), a_t], c_t, GAMMA))
 
     def theirs(online: QNetwork, parts: Window) -> Array:

@@ -77,6 +77,14 @@ def test_tiles_have_the_colour_of_their_class_and_an_expectation_is_the_mean_of_
     assert len({tile_colour(tuple(tile)) for tile in frame.classes.tolist()}) == 15  # a colour per class
 
 
+def test_a_frame_of_one_number_has_a_field_for_each_that_it_can_be():
+    painter = painter_of(frames.tiles((6,), 1))
+    picture = picture_of(painter, np.array([[[4]]]))
+    np.testing.assert_array_equal(picture, np.repeat([[[0], [0], [0]], [[0], [255], [0]]], 3, axis=-1))
+    chances = np.array([[[0, 1 / 32, 0, 0, 1, 0]]])  # 1/32 to the power of 0.4 is 1/4
+    np.testing.assert_allclose(expectation(painter, chances)[..., 0], [[0, 64, 0], [0, 255, 0]], atol=1)
+
+
 def test_a_suites_ground_is_dark_by_the_names_of_its_layers():
     o = np.array([[[kind, 5, 0] for kind in range(5)]], np.uint8)
     assert {minigrid_view.MINIGRID_NAMES, navix_suite.NAMES, xminigrid.NAMES} == WITH_GROUND

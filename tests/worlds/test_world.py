@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ndigo import frames
-from ndigo.worlds import Channel, World
+from ndigo.errors import NdigoError
+from ndigo.worlds import Channel, World, make_world
 
 CHANNELS = (Channel("walls", "binary"), Channel("ball", "one_hot"))
 
@@ -41,6 +42,16 @@ def test_a_changed_copy_has_the_frame_that_it_is_given(before, frame, shape, nam
     assert [channel.name for channel in changed.channels] == names
     renamed = dataclasses.replace(changed, name="other")
     assert (renamed.name, renamed.frame, renamed.shape) == ("other", frame, shape)
+
+
+@pytest.mark.parametrize("actions", [("stay", "up"), ("stay", "up", "down", "right", "left", "jump")])
+def test_a_map_has_the_actions_of_its_step(actions):
+    maze = make_world("maze")
+    with pytest.raises(NdigoError, match=f"{len(actions)} actions, and its step takes 5: stay, up, down, right, left$"):
+        dataclasses.replace(maze, actions=actions)
+    changed = dataclasses.replace(maze, actions=actions, step=lambda key, state, a_t: maze.step(key, state, a_t % 2))
+    assert changed.num_actions == len(actions)
+    dataclasses.replace(maze, actions=("wait", "north", "south", "east", "west"))
 
 
 @pytest.mark.parametrize(

@@ -72,15 +72,15 @@ def q_loss(
     """Half the squared distance of q(o_t, a_t) to h(G_t), averaged over the steps whose reward is known.
 
     Networks speak in rescaled values h(.), so the target network's are unscaled first; Retrace then works on raw
-    rewards, and h is applied to the finished return. Unknown rewards only stand at a window's start, so no known step's
-    return contains one. Where a window spans several episodes, no trace leads from one to the next.
+    rewards, and h is applied to the finished return. No trace leads into a step whose reward is unknown, nor from one
+    episode to the next: a return ends before it with the value of the frame there.
     """
     q_t = online.unroll(window)
     raw_t = unscale(lax.stop_gradient(target.unroll(window)))
     greedy = lax.stop_gradient(q_t).argmax(axis=-1)
     v_t = take(raw_t, greedy)
     is_greedy = greedy[:-1] == window.a_t
-    c_t = lambda_ * jnp.minimum(1.0, is_greedy / window.mu_t) * window.is_step
+    c_t = lambda_ * jnp.minimum(1.0, is_greedy / window.mu_t) * (window.is_step & is_known)
     G_t = retrace_targets(
         r_t=lax.stop_gradient(r_t),
         v_tp1=v_t[1:],

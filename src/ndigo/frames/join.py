@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, UInt8
 
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames.bits import READINGS, Bits
-from ndigo.frames.frame import Channel, Encoder, Frame, Likelihood, empty
+from ndigo.frames.frame import Channel, Encoder, Frame, Likelihood, empty, require_names
 from ndigo.frames.vector import Vector
 
 
@@ -128,7 +128,9 @@ def join(**parts: Frame) -> Join:
     for name, part in parts.items():
         if not hasattr(part, "spec"):
             raise NdigoError(f"a join's part {name!r} is a {type(part).__name__}, expected one of ndigo.frames")
-    return Join(tuple(parts.items()))
+    made = Join(tuple(parts.items()))
+    require_names("frame of join", [channel.name for channel in made.channels])
+    return made
 
 
 def outside(frame: Frame, rollouts: Sequence[Any]) -> str | None:

@@ -16,7 +16,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Float, Int, UInt8
 
 from ndigo.errors import NdigoError
@@ -95,10 +94,11 @@ class Pixels:
         """Pictures (uint8) as tokens (int32); what is not uint8 is taken for tokens, as `unpack` returns them."""
         if o_t.dtype != jnp.uint8:
             return o_t
-        book = (self.patches.reshape(len(self.patches), -1) / 255).astype(np.float32)
-        cut = _cut(o_t, self.patch).astype(jnp.float32) / 255
-        # |x - c|^2 less |x|^2. In full precision: a token must not depend on how its product was computed.
-        distance = (book**2).sum(axis=-1) - 2 * jnp.matmul(cut, book.T, precision=lax.Precision.HIGHEST)
+        book = (self.patches.reshape(len(self.patches), -1).astype(np.int16) - 128).astype(np.int8)
+        cut = (_cut(o_t, self.patch).astype(jnp.int16) - 128).astype(jnp.int8)
+        # |x - c|^2 less |x|^2, in whole numbers: a token must not depend on how its product was computed.
+        product = jnp.matmul(cut, book.T, preferred_element_type=jnp.int32)
+        distance = (book.astype(np.int32) ** 2).sum(axis=-1) - 2 * product
         return distance.argmin(axis=-1).astype(jnp.int32)[..., None]
 
     def picture(self, tokens: Int[Array, "... h w 1"]) -> UInt8[Array, "... H W C"]:

@@ -22,6 +22,7 @@ from ndigo.frames import Frame
 from ndigo.gate.host import NUM_STEPS, sample_host
 from ndigo.gate.shapes import once, require_array, require_record, require_same, returned, text_of
 from ndigo.gate.world import EPISODES, MOST_STEPS, MOST_TRIED, Sample, sample
+from ndigo.model import inside
 from ndigo.rewards import REWARDS, IntrinsicReward, PaySum, pay_stored, refuse_short, table
 from ndigo.training.learner import make_learner
 from ndigo.training.model_and_reward import init_model
@@ -43,8 +44,8 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
         with running(f"{whose} pay"):
             paid = reward.pay(params, memory, model, seen)
         _check_types(whose, paid, T, len(world.channels))
-        tried = _both_ways(reward, params, memory, model, seen)
-        return dataclasses.replace(paid, notes=(paid.notes, tried))
+        more = (reward, params, memory, model, seen)
+        return dataclasses.replace(paid, notes=(paid.notes, _both_ways(*more), _with_others_beyond(*more)))
 
     learner = make_learner(config, world, dataclasses.replace(reward, pay=pay))
     with running(f"{whose} init or remember"):
@@ -64,8 +65,10 @@ def check_reward(reward: IntrinsicReward, world: World, config: Config) -> None:
     window = _window(reward, world, T, params)
     with running(f"{whose} pay"):
         paid = jax.device_get(once(play)(jax.random.key(0), params, window))
-    notes, tried = paid.notes
+    notes, tried, other = paid.notes
     _check_paid(reward, state.params.model, state.memory, dataclasses.replace(paid, notes=notes), tried)
+    if other is not None:
+        _refuse_late(whose, paid, other)
 
 
 def check_pay(reward: IntrinsicReward, frame: Frame, num_actions: int, config: Config) -> None:
@@ -111,6 +114,8 @@ def check_pay(reward: IntrinsicReward, frame: Frame, num_actions: int, config: C
     _check_paid(reward, like, memory, paid, tried)
     if other is not None:
         _refuse_late(whose, paid, other)
+        if not paid.is_known[-1].any():
+            raise NdigoError(f"{whose} pay never knows a window's last step, and a stream is paid for no other")
 
 
 def refuse_unhashable(reward: IntrinsicReward) -> None:
@@ -211,14 +216,15 @@ def _with_others_beyond(reward: IntrinsicReward, params: Any, memory: Any, model
     """What `pay` makes of a window with other losses beyond its end, where they are 0; None where it reads none."""
     if reward.reads or seen.loss_tk is None:  # `reads` look back
         return None
-    beyond = jnp.where(seen.loss_tk == 0, seen.loss_tk.max(), seen.loss_tk)
-    return reward.pay(params, memory, model, dataclasses.replace(seen, loss_tk=beyond))
+    is_inside = inside(seen.loss_tk.shape[:-1])[..., None]
+    beyond = jnp.where(is_inside, seen.loss_tk, seen.loss_tk.max() + 1)
+    return reward.pay_steps(params, memory, model, dataclasses.replace(seen, loss_tk=beyond))
 
 
 def _refuse_late(whose: str, paid: Paid, other: Paid) -> None:
     """An error where losses beyond the window change what its last step is paid: in a stream that is every step."""
     off = np.abs(paid.r_t - other.r_t) > TOLERANCE * np.abs(paid.r_t).max() + 1e-6
-    if (off & paid.is_known)[-1].any():
+    if (off & paid.is_known & other.is_known)[-1].any():
         raise NdigoError(f"{whose} pay's r_t at step t reads frames after t+1, which no stream has: pay when they came")
 
 

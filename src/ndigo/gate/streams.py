@@ -28,8 +28,8 @@ def check_ends(world: World, state: Any) -> None:
     """An error in one line where a function that only worlds with `ends` have does not return what the record says."""
     whose = f"world {world.name}:"
     if world.ends is None:
-        for name in ("task_reward", "happens"):
-            if getattr(world, name) is not None:
+        for name in ("task_reward", "events", "happens", "place"):
+            if getattr(world, name) not in (None, ()):
                 raise NdigoError(f"{whose} {name} is for worlds whose episodes end by themselves: it has no ends")
         return
     found = returned(f"{whose} ends", world.ends, state)

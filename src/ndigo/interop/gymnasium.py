@@ -52,7 +52,7 @@ class WorldEnv(gymnasium.Env[Any, SupportsIndex]):
         self.render_mode = render_mode
         self.observation_space: spaces.Space[Any] = space_of(world.frame)
         self.action_space = spaces.Discrete(world.num_actions)
-        can_walk = world.grid is not None and all(o.kind in MOVES for o in world.grid.objects)
+        can_walk = world.own_grid is not None and all(o.kind in MOVES for o in world.own_grid.objects)
         self._copy: Any = NumpyWorld(world) if can_walk and not has_outcomes(world) else JaxWorld(world)
         self._words: list[list[int]] = []  # for the steps to come
 

@@ -112,6 +112,8 @@ class NumpyWorld:
             raise NdigoError(f"world {world.name!r} has no map; only grid worlds step in plain Python")
         if has_outcomes(world):
             raise NdigoError(f"world {world.name!r} has a task or ends of its own, which plain Python cannot read")
+        if world.own_grid is None:
+            raise NdigoError(f"world {world.name!r} has functions of its own, which plain Python cannot read")
         grid = world.grid
         self.world = world
         self.num_reset_words, self.num_step_words = grid.num_reset_words, grid.num_step_words

@@ -99,6 +99,8 @@ def make_filter(world: World) -> Filter:
     """The exact filter of a grid world whose view reaches at least the neighbouring cells."""
     if world.grid is None or not world.grid.objects:
         raise NdigoError(f"world {world.name}: the exact filter needs a grid world with objects")
+    if world.own_grid is None:
+        raise NdigoError(f"world {world.name}: the exact filter reads its map, and it has functions of its own")
     if world.grid.view < 3:
         raise NdigoError(f"world {world.name}: view {world.grid.view} hides what blocks a move; the filter needs 3")
     tables = tables_of(world.grid)

@@ -103,6 +103,8 @@ def _bits(frame: Bits) -> Painter:
 
 
 def _tiles(frame: Tiles) -> Painter:
+    if frame.num_cells == len(frame.values) == 1:
+        return _number(frame)
     colour = ground_or_colour if frame.names in WITH_GROUND else tile_colour
     table = jnp.array([colour(tuple(tile)) for tile in frame.classes.tolist()], jnp.float32)
 
@@ -110,6 +112,19 @@ def _tiles(frame: Tiles) -> Painter:
         return _bytes(table[frame.class_of(o_t)].reshape(*o_t.shape[:-1], 3))
 
     return Painter((frame.height, frame.width), seen, lambda chances: _bytes(chances @ table))
+
+
+def _number(frame: Tiles) -> Painter:
+    """One whole number: a field for each that it can be."""
+    n = frame.num_classes
+
+    def expected(chances: Array) -> Picture:
+        return _table(chances.reshape(*chances.shape[:-3], n) ** BELIEF_POWER)
+
+    def seen(o_t: Array) -> Picture:
+        return expected(jax.nn.one_hot(frame.class_of(o_t), n)[..., None, :])
+
+    return Painter(_table_shape(n), seen, expected)
 
 
 def tile_colour(tile: tuple[int, ...]) -> RGB:

@@ -15,6 +15,7 @@ packed into bits once, and read with shifts.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Sequence
@@ -58,6 +59,7 @@ class Grid:
     num_step_words: int
     reset_from: Callable[[UInt32[Array, " W"]], GridState]
     step_from: Callable[[UInt32[Array, " W"], GridState, Int[Array, ""]], GridState]
+    own: tuple[Callable[..., object], ...] = ()  # the world's reset, step, observe and truth, made of this grid
 
 
 def grid_world(
@@ -111,7 +113,7 @@ def grid_world(
         truth=truth,
         objects=tuple(o.name for o in objects),
         map_shape=layout.shape,
-        grid=grid,
+        grid=dataclasses.replace(grid, own=(reset, step, observe, truth)),
     )
 
 

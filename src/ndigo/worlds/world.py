@@ -69,3 +69,13 @@ class World:
     def __post_init__(self) -> None:
         if self.truth is not None and self.map_shape is None:
             raise NdigoError(f"world {self.name}: a world with truth needs a map_shape")
+        if self.grid is not None and self.step in self.grid.own and len(self.actions) != len(ACTIONS):
+            found, known = len(self.actions), ", ".join(ACTIONS)
+            raise NdigoError(f"world {self.name}: it has {found} actions, and its step takes {len(ACTIONS)}: {known}")
+
+    @property
+    def own_grid(self) -> Grid | None:
+        """`grid`, where all that happens follows from it: none of the functions made of it was replaced."""
+        if self.grid is None or self.grid.own[:3] != (self.reset, self.step, self.observe):
+            return None
+        return self.grid if self.truth in (None, *self.grid.own[3:]) else None
