@@ -77,7 +77,7 @@ def test_a_number_is_the_same_place_whatever_the_sign_of_its_zero():
 
 
 def test_who_waits_for_environments_listens_in_rounds_and_in_evaluations():
-    heard = []
+    heard, shares = [], []
 
     class Slow:
         """Calls whoever listens once in every wait."""
@@ -91,8 +91,11 @@ def test_who_waits_for_environments_listens_in_rounds_and_in_evaluations():
 
     trainer = trainer_here(hosted_counting(), lambda envs, _: Slow(envs))
     state = trainer.init(jax.random.key(0))
-    state, _ = trainer.run_rounds(state, 1, lambda: heard.append(1))
+    state, _ = trainer.run_rounds(state, 2, lambda: heard.append(1), shares.append)
     in_rounds = len(heard)
+    assert shares == sorted(shares)
+    assert (shares[0], len(shares)) == (0.0, 2 * trainer.collector.steps)
+    assert 0.5 in shares  # the second round's first slot
     trainer.measure(state.learner.params, jax.random.key(1))
     assert in_rounds >= 5
     assert len(heard) > in_rounds

@@ -93,3 +93,32 @@ def test_a_trend_is_drawn_from_zero_and_leaves_out_what_is_no_number():
     assert bars([-1.0, 0.0, 6.0]) == "▁▂█"
     assert bars([0.0, 0.0]) == "▁▁"
     assert bars([float("nan"), 1.0]) == " █"
+
+
+def test_a_chunk_that_takes_long_tells_how_far_it_is():
+    """Of 320 steps: 16 updates in each of 20 rounds. In a terminal the bar moves; elsewhere a line comes per minute."""
+    text = io.StringIO()
+    console = Console(file=text, width=120, force_terminal=True, color_system=None)
+    with TrainingProgress(console, WORLD, Config(learner_steps=3_200), None) as progress:
+        progress.within(0, 0.5, seconds=200.0)
+        progress.bar.refresh()
+        assert "step 0, 50% of the way to 320\n" in text.getvalue()
+        assert "5% of 3,200 steps" in text.getvalue()
+        progress.show(LINE | {"step": 320}, seconds=400.0)
+        progress.within(320, 0.5, seconds=500.0)
+        progress.bar.refresh()
+        assert "15% of 3,200 steps" in text.getvalue()
+        assert "step 320, " not in text.getvalue()  # the numbers of the last chunk stay
+    text = io.StringIO()
+    with TrainingProgress(Console(file=text, width=120), WORLD, Config(learner_steps=3_200), None) as progress:
+        for i in range(9):
+            progress.within(320, i / 10, seconds=22.0 * i)
+        progress.show(LINE | {"evaluation": EVALUATION}, seconds=180.0)
+        progress.within(640, 0.1, seconds=230.0)
+        progress.within(640, 0.2, seconds=241.0)
+    lines = [line for line in text.getvalue().splitlines() if "way" in line]
+    assert lines == [
+        "step 320, 30% of the way to 640, 66 s",
+        "step 320, 60% of the way to 640, 132 s",
+        "step 640, 20% of the way to 960, 241 s",
+    ]

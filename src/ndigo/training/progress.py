@@ -1,7 +1,7 @@
 """What a person sees while a run trains: a bar that is redrawn, and a line for every evaluation.
 
 On a terminal each number of an evaluation is followed by its trend: a bar per evaluation, from 0 to the largest shown.
-Where there is no terminal only the lines are printed, without it.
+Where there is no terminal only the lines are printed, without it, and every minute without one how far the run is.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class StatusAndBar(Progress):
 # What an evaluation tells of episodes that end by themselves: its name, in words, and digits after the point.
 SCALARS = (("coverage", "places", 1), ("task_return", "task return", 2), ("episode_steps", "steps", 0))
 
+QUIET = 60.0  # seconds without a line, where there is no terminal, until one tells how far a chunk is
 MANY = 12  # more names than this are not listed: only how many of them an episode reaches
 BARS, MOST_BARS = "▁▂▃▄▅▆▇█", 8
 
@@ -43,7 +44,8 @@ class TrainingProgress:
 
     def __init__(self, console: Console, world: dict[str, Any], config: Config, minutes: float | None):
         self.console, self.world = console, world
-        self.is_timed = minutes is not None
+        self.is_timed, self.chunk = minutes is not None, config.updates_per_chunk
+        self.spoke, self.is_compiled = 0.0, False  # seconds of this sitting at the last line that stays
         self.visits = ""  # of the last evaluation
         self.evaluations: deque[dict[str, np.ndarray]] = deque(maxlen=MOST_BARS)  # means over seeds, of this sitting
         self.bar = StatusAndBar(
@@ -71,6 +73,16 @@ class TrainingProgress:
     def say(self, text: str) -> None:
         self.console.print(text, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
+    def within(self, step: int, share: float, seconds: float) -> None:
+        """How much of the chunk after `step` is done: with a slow world it may take long."""
+        self.bar.update(self.task, completed=seconds if self.is_timed else step + share * self.chunk)
+        far = f"step {step:,}, {share:.0%} of the way to {step + self.chunk:,}"
+        if not self.is_compiled:
+            self.bar.status = (far,)
+        if not self.console.is_terminal and seconds - self.spoke > QUIET:
+            self.say(f"{far}, {seconds:.0f} s")
+            self.spoke = seconds
+
     def show(self, line: dict[str, Any], seconds: float) -> None:
         """One chunk's line of metrics, `seconds` after the start of this sitting."""
         if "evaluation" in line:
@@ -78,9 +90,10 @@ class TrainingProgress:
             self.evaluations.append(mean)
             shown = self._evaluation(mean) or self._learning(line)
             self.say(self._fitted([f"step {line['step']:>7,} {line['seconds']:>6.0f} s", *shown]))
+            self.spoke = seconds
             self.visits = f"  {visits.replace(':', '')}" if (visits := self._visits(mean)) else ""
         speed = f"step {line['step']:,}  {line['transitions_per_second']:,} transitions/s"
-        self.bar.status = (speed + self.visits, *self._learning(line))
+        self.bar.status, self.is_compiled = (speed + self.visits, *self._learning(line)), True
         self.bar.update(self.task, completed=seconds if self.is_timed else line["step"])
 
     def _fitted(self, parts: Sequence[str]) -> str:

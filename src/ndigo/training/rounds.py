@@ -29,10 +29,18 @@ class TrainState(eqx.Module):
 
 
 class RunRounds(Protocol):
-    """Rounds, and the host waits for the last; meanwhile it calls `listen` now and then."""
+    """Rounds, and the host waits for the last; meanwhile it calls `listen` now and then.
+
+    `played` hears what share of the rounds is done.
+    """
 
     def __call__(
-        self, state: TrainState, num_rounds: int, listen: Callable[[], None] = ..., /
+        self,
+        state: TrainState,
+        num_rounds: int,
+        listen: Callable[[], None] = ...,
+        played: Callable[[float], None] = ...,
+        /,
     ) -> tuple[TrainState, Numbers]: ...
 
 
@@ -80,17 +88,22 @@ def in_rounds(collect_round: Callable[..., Any], learn: Callable[..., Any], valu
     """Collecting and learning in turns."""
 
     def run_rounds(
-        state: TrainState, num_rounds: int, listen: Callable[[], None] = nothing
+        state: TrainState,
+        num_rounds: int,
+        listen: Callable[[], None] = nothing,
+        played: Callable[[float], None] = nothing,
     ) -> tuple[TrainState, Numbers]:
         found = []
-        for _ in range(num_rounds):  # only dispatches: the device catches up in `wait_for`
+        for _ in range(num_rounds):  # only dispatches: the device catches up below
             key, key_learn, rows, crowd = collect_round(
                 state.key, state.learner.params, state.rows, state.crowd, values
             )
             learner_state, numbers = learn(state.learner, rows, key_learn, values)
             state = TrainState(learner=learner_state, rows=rows, key=key, crowd=crowd)
             found.append(numbers)
-        wait_for(found[-1], listen)
+        for i, numbers in enumerate(found):
+            wait_for(numbers, listen)
+            played((i + 1) / num_rounds)
         return state, joined_on_host(found)
 
     return run_rounds

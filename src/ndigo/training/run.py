@@ -145,7 +145,12 @@ class Sitting:
         why, saving = "", Saving(self.clock.elapsed)
         while not why:
             chunk_began = time.monotonic()
-            state, numbers = self.trainer.run_rounds(state, self.config.rounds_per_chunk, self.signals.listen)
+            state, numbers = self.trainer.run_rounds(
+                state,
+                self.config.rounds_per_chunk,
+                self.signals.listen,
+                lambda share, step=step: self.progress.within(step, share, self.clock.elapsed()),
+            )
             learning_seconds = time.monotonic() - chunk_began
             step += self.config.updates_per_chunk
             why = agree(self.signals.first or self.done_at(step))

@@ -84,8 +84,8 @@ def stop_signals(tell: Callable[[str], None]) -> Iterator[StopSignals]:
         restore()
 
 
-def nothing() -> None:
-    pass
+def nothing(*_: Any) -> None:
+    """Nobody listens."""
 
 
 def wait_for(results: Any, listen: Callable[[], None] = nothing) -> None:

@@ -79,9 +79,14 @@ def hosted(trainer: Trainer, config: Config, world: World, reward: IntrinsicRewa
     once = by.compiled(lambda state, rows, key: learn(state, rows, key, {}), "learn", None, donate=0)
     spread = spread_over_slots(config.updates_per_round, num_slots, begin, collect, store_all, once, joined)
 
-    def run_rounds(state: Any, num_rounds: int, listen: Callable[[], None] = nothing) -> tuple[Any, Any]:
+    def run_rounds(
+        state: Any,
+        num_rounds: int,
+        listen: Callable[[], None] = nothing,
+        played: Callable[[float], None] = nothing,
+    ) -> tuple[Any, Any]:
         explorers.listen = watched.listen = listen
-        return spread(state, num_rounds, listen)
+        return spread(state, num_rounds, listen, played)
 
     return dataclasses.replace(
         trainer,
@@ -108,7 +113,9 @@ def spread_over_slots(
     split = jax.jit(jax.vmap(lambda key: jax.random.split(key, 3), out_axes=1))
     split_updates = jax.jit(jax.vmap(lambda key: jax.random.split(key, num_updates), out_axes=1))
 
-    def one_round(state: Any, told: Told, listen: Callable[[], None]) -> tuple[Any, Told, list[Any]]:
+    def one_round(
+        state: Any, told: Told, listen: Callable[[], None], played: Callable[[float], None]
+    ) -> tuple[Any, Told, list[Any]]:
         key, key_collect, key_learn = split(state.key)
         learner, keys, found = state.learner, list(split_updates(key_learn)), []
         network, is_learning = joined(learner.params), bool((np.asarray(state.rows.num_added) > 0).all())
@@ -121,6 +128,7 @@ def spread_over_slots(
 
         def at_slot(t: int, _: Told) -> None:
             listen()
+            played(t / num_slots)
             while is_learning and len(found) * num_slots < (t + 1) * num_updates:
                 update(state.rows)
 
@@ -130,14 +138,21 @@ def spread_over_slots(
             update(rows)
         return dataclasses.replace(state, learner=learner, rows=rows, key=key, crowd=crowd), told, found
 
-    def run_rounds(state: Any, num_rounds: int, listen: Callable[[], None] = nothing) -> tuple[Any, Any]:
+    def run_rounds(
+        state: Any,
+        num_rounds: int,
+        listen: Callable[[], None] = nothing,
+        played: Callable[[float], None] = nothing,
+    ) -> tuple[Any, Any]:
         nonlocal looked_at
         if looked_at is None:
             crowd, looked_at = begin(state.learner.params, state.crowd, state.key)
             state = dataclasses.replace(state, crowd=crowd)
         found = []
-        for _ in range(num_rounds):
-            state, looked_at, numbers = one_round(state, looked_at, listen)
+        for i in range(num_rounds):
+            state, looked_at, numbers = one_round(
+                state, looked_at, listen, lambda share, i=i: played((i + share) / num_rounds)
+            )
             found += numbers
         wait_for(found[-1], listen)
         return state, joined_on_host(found)
