@@ -3,6 +3,7 @@
 import json
 import re
 
+import jax
 import numpy as np
 import pytest
 from person import Person
@@ -10,6 +11,7 @@ from reference.maps import five_rooms
 from reference.random_walk import meets_fixed, meets_noise
 
 from ndigo.cli import main
+from ndigo.commands import walk
 
 MAP = five_rooms()
 
@@ -49,6 +51,19 @@ def test_the_maze_shows_how_often_each_object_was_seen_and_dashes_where_the_pape
     assert rows["movable"] == ["0.0 ± 0.0", "-", "400.0 ± 0.0", "-"]
     assert "exp5: The maze" in out
     assert "\x1b" not in out
+
+
+def test_an_episode_that_ends_by_itself_is_walked_to_its_end(capsys):
+    """20 steps of 400: the walker's Markov chain over 21 frames."""
+    name = "stream_worlds:short_rooms"
+    walk.show(walk._walked(name), jax.random.key(0), walk.Arguments(seconds=0), colour=False)
+    assert "step 20; steps in view: " in capsys.readouterr().out
+    assert main(["walk", name, "--episodes", "1000", "--json"]) == 0
+    visits = json.loads(capsys.readouterr().out)["random walker"][name]["visits"]
+    exact = {"fixed": meets_fixed(MAP, MAP.rooms["upper"], 21), "noise": meets_noise(MAP, "lower", 21)}
+    for which, seen in exact.items():
+        mean, error = visits[which]
+        assert mean == pytest.approx(seen.count, abs=4 * error)
 
 
 def test_the_same_seed_gives_the_same_walks_and_another_seed_others(capsys):

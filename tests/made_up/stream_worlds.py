@@ -15,7 +15,7 @@ from jaxtyping import Array
 
 from ndigo import frames
 from ndigo.interop.suites import from_gymnasium
-from ndigo.worlds import World
+from ndigo.worlds import World, make_world
 from ndigo.worlds.host import Host
 
 NUM_BITS = 10  # of the episode's name
@@ -64,6 +64,27 @@ def counting(longest: int = 6) -> World:
         place=lambda s: s.t,
         events=("at two", "after b"),
         happens=lambda s: jnp.stack([s.t == 2, (s.t > 0) & (s.last_action == 1)]),
+    )
+
+
+class Timed(eqx.Module):
+    state: Any
+    t: Array
+
+
+def short_rooms(length: int = 20) -> World:
+    """The five rooms of Experiment 1 with episodes that end after `length` of their 400 steps."""
+    rooms = make_world("fixed_and_noise")
+    assert rooms.truth is not None
+    truth = rooms.truth
+    return dataclasses.replace(
+        rooms,
+        name="short_rooms",
+        reset=lambda key: Timed(rooms.reset(key), jnp.int32(0)),
+        step=lambda key, s, a: Timed(rooms.step(key, s.state, a), s.t + 1),
+        observe=lambda s: rooms.observe(s.state),
+        truth=lambda s: truth(s.state),
+        ends=lambda s: (s.t >= length, s.t < 0),
     )
 
 

@@ -90,17 +90,17 @@ def count_visits(experiment: Experiment, key: jax.Array, args: Arguments) -> Vis
 
 def show(experiment: Experiment, key: jax.Array, args: Arguments, colour: bool) -> None:
     """One walk as a film where there is a terminal, and its last frame, which stays."""
-    num_steps = experiment.world.num_steps
     with working(f"{experiment.name}: one walk (compiling first)"):
         walk = jax.device_get(jax.jit(lambda k: random_walk(experiment.world, k, args.longest_stretch))(key))
+    num_frames = int(walk.num_frames)
     if sys.stdout.isatty() and args.seconds > 0:
         with screen() as draw:
             start = time.monotonic()
             # A slow terminal skips frames; the film keeps its length.
-            while (t := int((time.monotonic() - start) / args.seconds * num_steps)) < num_steps:
+            while (t := int((time.monotonic() - start) / args.seconds * num_frames)) < num_frames:
                 draw(_frame(experiment, walk, t, colour))
                 time.sleep(1 / 60)
-    print(_frame(experiment, walk, num_steps - 1, colour), end="\n\n")
+    print(_frame(experiment, walk, num_frames - 1, colour), end="\n\n")
 
 
 def _frame(experiment: Experiment, walk: Walk, t: int, colour: bool) -> str:
