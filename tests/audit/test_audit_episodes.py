@@ -234,6 +234,17 @@ def test_a_world_without_a_map_is_refused_by_what_can_be_audited(trained, monkey
     assert capsys.readouterr().err == f"ndigo: {said}\n"
 
 
+def test_episodes_that_end_by_themselves_are_refused_for_what_comes_after_them_means_nothing(
+    trained, monkeypatch, capsys
+):
+    ending = dataclasses.replace(WORLD, name="ending", ends=lambda state: (state.agent < 0, state.agent < 0))
+    other = dataclasses.replace(trained, world=ending)
+    monkeypatch.setattr("ndigo.commands.audit.load_trained", lambda path, **_: other)
+    assert main(["audit", "here"]) == 2
+    said = "here: only episodes of one length can be audited; those of ending end earlier"
+    assert capsys.readouterr().err == f"ndigo: {said}\n"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -75,6 +75,8 @@ def run(args: Arguments) -> None:
     world = EXPERIMENTS[args.path].world if trained is None else trained.world
     if world.grid is None or not world.grid.objects:
         raise NdigoError(f"{args.path}: only grid worlds with objects can be audited; world {world.name} is none")
+    if world.ends is not None:
+        raise NdigoError(f"{args.path}: only episodes of one length can be audited; those of {world.name} end earlier")
     reward = audited_reward(args.reward, trained)
     if trained is not None and trained.config.likelihood not in ("categorical", "mixture"):
         raise NdigoError(
