@@ -83,6 +83,26 @@ def test_a_vector_environment_is_paid_as_its_episodes_are_in_both_ways_to_reset(
     assert envs.curiosity.num_pending == 20
 
 
+def test_scaled_pay_is_the_same_in_both_ways_to_reset():
+    """To the last bit for one environment: the step that resets, and a frame of a reset, add no return."""
+    paid: dict[AutoresetMode, list[float]] = {}
+    for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+        makers: list[Any] = [lambda: Counter(2)]
+        vector = SyncVectorEnv(makers, autoreset_mode=mode)
+        envs = CuriousVectorEnv(vector, "ndigo-1", FRAME, config=CONFIG, seed=3, scale="return-std")
+        for _ in range(2):  # the second ends an episode that has just begun
+            envs.reset(seed=0)
+        has_ended, found = False, paid.setdefault(mode, [])
+        while len(found) < 40:
+            _, _, terminations, _, infos = envs.step(np.array([len(found) % 2]))
+            if mode is AutoresetMode.SAME_STEP or not has_ended:
+                found.append(float(infos["reward_intrinsic"][0]))
+            has_ended = bool(terminations[0])
+    next_step, same_step = paid.values()
+    assert next_step == same_step
+    assert np.count_nonzero(same_step) > 25
+
+
 def test_it_learns_where_every_episode_is_shorter_than_the_steps_between():
     """All are reset by hand: eight steps are two episodes and two of the third."""
     makers: list[Any] = [lambda: Counter(3)]

@@ -223,16 +223,29 @@ def test_one_writer_at_a_time(rolled, tmp_path):
 
 
 def test_scaled_pay_is_in_units_of_the_deviation_of_all_returns_so_far(rolled):
-    """Against float64: R <- gamma R + r, anew with every episode; the variance over every R so far."""
-    plain, scaled = made(), made(scale="return-std", gamma=0.9)
+    """Against float64: R <- gamma R + r, anew with every episode; the variance over every R so far.
+
+    Each stream begins with a 0, and a frame that begins an episode, to which no step led, adds none.
+    """
+    plain, scaled, in_a_rollout = made(), *(made(scale="return-std", gamma=0.9) for _ in range(2))
     r = walk(plain, rolled, range(2 * T)).astype(np.float64)
     got = walk(scaled, rolled, range(2 * T))
-    R, seen = np.zeros(N), []
+    R, seen = np.zeros(N), [0.0] * N
     for t in range(2 * T):
-        R = 0.9 * R + r[t]
-        seen.append(R)
+        is_step = ~rolled.is_first[t]
+        R = np.where(is_step, 0.9 * R + r[t], 0.0)
+        seen += R[is_step].tolist()
         np.testing.assert_allclose(got[t], r[t] / np.sqrt(np.var(seen) + 1e-8), rtol=2e-4, atol=1e-6)
-        R = np.where(rolled.is_first[t], 0.0, R)
+    assert rolled.is_first[1 : 2 * T].any()
+    now, then = slice(0, 2 * T - 1), 2 * T - 1
+    at_once = in_a_rollout.pay_rollout(
+        rolled.a_t[1 : 2 * T],
+        rolled.o_tp1[now],
+        next_observations=rolled.o_tp1[then],
+        is_first=rolled.is_first[now],
+        next_is_first=rolled.is_first[then],
+    )
+    np.testing.assert_allclose(at_once, got[1:], atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -99,10 +99,11 @@ class CuriousGymnax:
     def _paid(
         self, params: CuriousParams, state: CuriousState, env_state: Any, stream: dict[str, Any]
     ) -> tuple[CuriousState, Array, Array]:
-        carry, r, r_c = self.curiosity.pay(params.curiosity, state.carry, **_one(stream))
-        scales = state.scaling
+        one, scales = _one(stream), state.scaling
+        carry, r, r_c = self.curiosity.pay(params.curiosity, state.carry, **one)
         if self.scale is not None:
-            scales, r = scaling.scaled(scales, r, _one(stream["is_first"]), self.gamma)
+            is_step = state.carry.ages.is_step(one["is_first"], one.get("o_last") is not None)
+            scales, r = scaling.scaled(scales, r, one["is_first"], is_step, self.gamma)
         return CuriousState(env=env_state, carry=carry, scaling=scales), r[0], r_c[0]
 
 

@@ -366,18 +366,21 @@ def _compiled(
     """
     pure = make_curiosity(reward, frame, num_actions, config)
 
-    def rescaled(scales: Any, r: Any, is_first: Any) -> Any:
-        return scaling.scaled(scales, r, is_first, gamma) if scale is not None else (scales, r)
+    def rescaled(scales: Any, r: Any, is_first: Any, is_step: Any) -> Any:
+        return scaling.scaled(scales, r, is_first, is_step, gamma) if scale is not None else (scales, r)
 
     def pay(params: Any, carry: Any, scales: Any, step: Any) -> Any:
         # By the plain functions: for one frame per stream the fast encoder's dense weights cost more than they save.
+        is_step = carry.ages.is_step(step[2], step[3] is not None)
         carry, r, r_c = pure.pay(computed_by(PLAIN, params), carry, *step)
-        scales, r = rescaled(scales, r, step[2])
+        scales, r = rescaled(scales, r, step[2], is_step)
         return (carry, scales), r, r_c
 
     def pay_rollout(params: Any, carry: Any, scales: Any, steps: Any) -> Any:
+        is_first, ages_t = jnp.asarray(steps[2]), carry.ages.over(steps[2])[0]
         carry, r_t, _ = pure.pay_rollout(params, carry, *steps)
-        scales, r_t = lax.scan(lambda scales, x: rescaled(scales, *x), scales, (r_t, jnp.asarray(steps[2])))
+        x_t = r_t, is_first, ages_t.is_step(is_first, steps[3] is not None)
+        scales, r_t = lax.scan(lambda scales, x: rescaled(scales, *x), scales, x_t)
         return (carry, scales), r_t
 
     def learn(key: Any, state: Any, steps: Any, num_updates: int | None) -> Any:

@@ -75,6 +75,10 @@ class Ages(eqx.Module):
         begins = is_first | (self.num == 0)
         return Ages(num=jnp.where(begins, 1, self.num + 1), is_whole=jnp.where(begins, is_first, self.is_whole))
 
+    def is_step(self, is_first: Bool[Array, "*T N"], has_last: bool) -> Bool[Array, "*T N"]:
+        """Whether an action led to the frame that is paid for; `has_last` where `o_last` comes beside a new first."""
+        return self.num > 0 if has_last else ~(is_first | (self.num == 0))
+
     def over(self, is_first: Bool[Array, "T N"]) -> tuple[Ages, Ages]:
         """The ages before each of T steps, [T, N], and `after` the last: none of these steps waits for another."""
         t = jnp.arange(len(is_first))[:, None]
@@ -200,7 +204,7 @@ def pay_of(params: Params, reward: IntrinsicReward, ages: Ages, step: Step, r_c:
 
     `ages` are those before the step.
     """
-    is_step = ages.num > 0 if step.o_last is not None else ~(step.is_first | (ages.num == 0))
+    is_step = ages.is_step(step.is_first, step.o_last is not None)
     furthest = max(reads[-1][0] for _, reads in models(params, reward))
     r_c = jnp.where(is_step[..., None], r_c, 0.0)
     return Pay(r_c.sum(-1), r_c, is_step & (ages.is_whole | (ages.num >= furthest)))

@@ -55,7 +55,7 @@ def start(params: Params, reward: IntrinsicReward, o: Any) -> Recent:
 def pay(params: Params, reward: IntrinsicReward, recent: Recent, step: Step, num_channels: int) -> tuple[Recent, Pay]:
     """One step of N streams. Where an episode ends within it, its last frame comes first and is paid for."""
     has_last = jnp.bool_(step.o_last is not None) & (recent.ages.num > 0)
-    is_step = (recent.ages.num > 0) & (~step.is_first | has_last)
+    is_step = recent.ages.is_step(step.is_first, step.o_last is not None)
     o = seen_by_action(step, step.is_first & has_last)  # no frame lies before a stream's first
     recent = push(params, recent, o, step.a_t, step.is_first & ~has_last)
     found = pay_last(params, reward, recent)
