@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import jax
@@ -13,6 +14,7 @@ from untrained import untrained
 
 from ndigo.api import load_trained
 from ndigo.errors import NdigoError
+from ndigo.rewards import make_reward
 from ndigo.types import Window
 from ndigo.watching.recording import record
 
@@ -45,6 +47,14 @@ def test_the_window_of_a_whole_episode_has_nothing_before_it():
 @pytest.fixture(scope="module")
 def agent():
     return untrained(three_doors)
+
+
+def test_an_agents_model_is_in_the_precision_of_its_training_or_in_float32_where_its_reward_needs_that(agent):
+    config = dataclasses.replace(agent.config, precision="bfloat16")
+    for reward, model in (("ndigo-1", "bfloat16"), ("pg", "float32")):
+        networks = dataclasses.replace(agent, config=config, reward=make_reward(reward)).networks
+        assert {str(x.dtype) for x in jax.tree.leaves(networks.model)} == {model}
+        assert {str(x.dtype) for x in jax.tree.leaves(networks.agent)} == {"bfloat16"}
 
 
 @pytest.mark.parametrize(

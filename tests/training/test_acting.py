@@ -12,7 +12,7 @@ from probe_worlds import clock, read_clock
 from random_weights import random_weights
 
 from ndigo.config import preset
-from ndigo.rewards import make_reward
+from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.training.acting import beliefs, cut_windows, play
 from ndigo.training.learner import make_learner
 from ndigo.training.trainer import make_trainer
@@ -166,6 +166,23 @@ def test_actors_explore_by_the_settings_and_random_is_the_uniform_walker(params,
         chances = np.array([1 - epsilon + epsilon / 3, epsilon / 3, 1.0])
         assert np.abs(actor[:, None] - chances).min(axis=1).max() < 1e-5
     assert (mu_t[0] == 1).any(), "stretches longer than a step"
+
+
+@pytest.mark.parametrize("needs_float32", [False, True])
+def test_pay_for_a_whole_episode_is_by_a_float32_model_where_the_reward_needs_it(needs_float32, params):
+    seen_by = []
+
+    def on_episode(world):
+        def pay(model, a_t, o_t):
+            seen_by.append(str(model.core.gru.weight.dtype))
+            return jnp.zeros((S, 1))
+
+        return pay
+
+    reward = IntrinsicReward("own", on_episode=on_episode, needs_float32=needs_float32)
+    trainer = make_trainer(dataclasses.replace(CONFIG, precision="bfloat16"), WORLD, reward)
+    jax.eval_shape(trainer.collector.explore, jax.random.key(0), params, None)
+    assert seen_by == ["float32" if needs_float32 else "bfloat16"]
 
 
 def test_nothing_drawn_from_the_replay_crosses_an_episode():

@@ -25,11 +25,11 @@ from ndigo.evaluation import streams
 from ndigo.fast import resets
 from ndigo.fast.resets import num_operations
 from ndigo.interop.suites import from_gymnasium
-from ndigo.rewards import make_reward
+from ndigo.rewards import IntrinsicReward, make_reward, paid, table
 from ndigo.rewards.reward import earned
 from ndigo.training.trainer import Trainer, make_trainer
 from ndigo.training.twins import PLAIN
-from ndigo.types import Paid
+from ndigo.types import Paid, ahead
 from ndigo.worlds.host import Host
 
 T, ACTORS, WINDOWS, LONGEST = 5, 3, 6, 6
@@ -185,6 +185,21 @@ def test_numbers_without_a_place_of_their_own_count_by_their_bins(where):
     steps = np.asarray(found.episode_steps)
     assert steps.min() < 2 <= steps.max()
     np.testing.assert_array_equal(found.coverage, np.where(steps >= 2, 2, 1))
+
+
+@each_way
+def test_a_reward_that_needs_float32_is_paid_in_it_when_it_is_measured_as_well(where):
+    seen_by: list[str] = []
+
+    def pay(params: Any, memory: Any, model: Any, seen: Any) -> Paid:
+        seen_by.append(str(model.core.gru.weight.dtype))
+        return paid(ahead(table(seen), 1))
+
+    config = dataclasses.replace(CONFIG, precision="bfloat16", evaluation_episodes=2)
+    trainer = make_trainer(config, WORLDS[where](), IntrinsicReward("own", pay=pay, needs_float32=True))
+    trainer.measure(trainer.init(jax.random.key(0)).learner.params, jax.random.key(1))
+    trainer.close()
+    assert set(seen_by) == {"float32"}
 
 
 def test_acting_is_compiled_once_for_a_world_that_begins_with_pythons_numbers():

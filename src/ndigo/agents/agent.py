@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -42,6 +42,11 @@ class Params(eqx.Module):
     reward: Any  #: the reward's own networks; None for most
     agent: QNetwork
     probe: Probe | None  #: None where the world has no truth to compare with
+
+    def lowered(self, precision: str, reward: IntrinsicReward) -> Params:
+        """The networks in the precision they were trained in. A reward that needs float32 has its model in that."""
+        low = lower(self, precision)
+        return replace(low, model=self.model, reward=self.reward) if reward.needs_float32 else low
 
     def policy(self, world: World, reward: IntrinsicReward, joined: Joined) -> Policy:
         """The greedy policy; the random walker for a reward that learns no policy."""
@@ -100,9 +105,9 @@ class Agent:
 
     @cached_property
     def networks(self) -> Params:
-        """The networks in the precision they were trained in."""
+        """The networks in the precision they were trained in (`Params.lowered`)."""
         with jax.ensure_compile_time_eval():  # concrete arrays, even if the first to ask is a function being traced
-            return jax.jit(lower, static_argnums=1)(self.params, self.config.precision)
+            return jax.jit(lambda params: params.lowered(self.config.precision, self.reward))(self.params)
 
     @property
     def num_ahead(self) -> int:

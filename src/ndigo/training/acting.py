@@ -115,12 +115,13 @@ def make_episodes(config: Config, world: World, reward: IntrinsicReward, by: Twi
         return episodes, beliefs(params.model.core, episodes, world.frame)
 
     def explore(key: Array, params: Params, _: None) -> tuple[Window, None]:
+        payer = params.lowered(config.precision, reward).model
         params, keys = lower(params, config.precision), jax.random.split(key, config.actors)
         episodes, b_t = run(params, parts.own(keys), parts.own(epsilons))
         r_tc = None
         if pay_episode is not None:  # a reward that needs the whole episode is computed here and stored
             frames = world.frame.unpack(episodes.o_t)
-            r_tc = jax.vmap(partial(pay_episode, params.model))(episodes.a_t.astype(jnp.int32), frames)
+            r_tc = jax.vmap(partial(pay_episode, payer))(episodes.a_t.astype(jnp.int32), frames)
         cut = jax.vmap(lambda episode, b_t, r_tc: cut_windows(episode, b_t, config.window, r_tc))
         return jax.tree.map(lambda x: lax.collapse(x, 0, 2), cut(episodes, b_t, r_tc)), None
 

@@ -75,7 +75,7 @@ def make_streams(config: Config, world: World, reward: IntrinsicReward, by: Twin
 
     def measure(params: Params, key: Array) -> Measured:
         """Greedy streams of `num_steps` slots, each from the start of an episode."""
-        params = lower(params, config.precision)
+        params = params.lowered(config.precision, reward)
         network, size = by.joined(params.agent), params.model.core.size
 
         def one(key: Array) -> tuple[Window, Note]:

@@ -17,7 +17,6 @@ from ndigo.evaluation.coverage import hash_of
 from ndigo.evaluation.measure import Measured
 from ndigo.evaluation.streams import Note, measure_streams
 from ndigo.frames import code_of
-from ndigo.networks import lower
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.streams.actor import new_actors
 from ndigo.training.streams.host_slots import Play, SeedEnvironments, drawing
@@ -49,7 +48,7 @@ def make_measure(
     draw = drawing(num_steps, world.num_actions, 1, epsilons)
 
     def measure_seed(params: Params, slots: Slots, place: Array, happens: Array) -> Measured:
-        params = lower(params, config.precision)
+        params = params.lowered(config.precision, reward)
         streams = jax.vmap(lambda slots: whole_stream(world, slots, params.model.core.size))(slots)
         where = place if place.shape[-1] else code_of(world.frame, world.frame.unpack(slots.o_t))
         notes = Note(place=jax.vmap(jax.vmap(hash_of))(where), happens=happens)
