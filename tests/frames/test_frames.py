@@ -260,6 +260,7 @@ WRONG = {
     "twice": (lambda: frames.pixels(4, patch=2, codebook=BOOK[[0, 0]]), "two patches of the codebook are the same"),
     "limits that are one": (lambda: frames.vector(1, low=1, high=1 + 1e-12), "expected finite low < high"),
     "limits too far": (lambda: frames.vector(1, low=-3e38, high=3e38), "expected finite low < high"),
+    "limits whose distance is too far": (lambda: frames.vector(1, low=-1e38, high=1e38), "expected finite low < high"),
     "limits of text": (
         lambda: frames.vector(1, low="a", high=1),  # pyright: ignore[reportArgumentType]
         "low is 'a', expected a number, or one for each of 1",
@@ -281,6 +282,13 @@ WRONG = {
     "kind": (lambda: frames.bits([Channel("a", "onehot")], 3), "did you mean 'one_hot'|unknown kind"),
     "reading": (lambda: BINS.likelihood("mixture"), "unknown likelihood of numbers 'mixture'"),
 }
+
+
+def test_numbers_between_the_farthest_limits_are_in_the_bins_where_they_lie():
+    """A quarter of 2e37 each, and what lies outside in the outer ones."""
+    frame = frames.vector(1, low=-1e37, high=1e37, bins=4)
+    o_t = jnp.array([[-3e38], [-9e36], [-4e36], [1e36], [6e36], [3e38]], jnp.float32)
+    assert frame.likelihood().target(o_t)[:, 0].tolist() == [0, 0, 1, 2, 3, 3]
 
 
 @pytest.mark.parametrize("what", WRONG)

@@ -28,7 +28,7 @@ from ndigo.networks import RELU_GAIN, Linear
 MOST_BINS = 4096
 MOST_OUTSIDE = 0.2  # of an entry's numbers beyond its outer bins, before a line says so
 ENOUGH_FRAMES = 4096  # to see that
-LARGEST = 1e38  # of low and high: twice as far is still a float32
+LARGEST = 1e37  # of low and high: twice the distance between two of them is still a float32
 # A Gaussian's least spread, in units where low to high is 2: without it a constant number would earn ever more nats.
 LEAST_SPREAD = math.exp(-5)
 
