@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any, NamedTuple
 
@@ -104,6 +105,29 @@ def test_a_short_training_counts_what_craftax_says_and_learns_to_predict_it(tmp_
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     losses = [np.sum(line["learning"]["model_loss_c"]) for line in lines]  # nats per frame
     assert losses[-1] < 0.3 * losses[0]
+
+
+@pytest.mark.timeout(1200)
+def test_a_death_in_the_step_that_the_limit_cuts_is_a_termination_and_the_cut_alone_is_none():
+    """Health 0 is death, and so is lava underfoot; of the limit's step, and of the one before it."""
+    env, params = made()
+    world = from_craftax(env, params)
+    start, step = jax.jit(world.reset)(LUCK), jax.jit(world.step)
+
+    def ends(t: int, **changes: Any) -> list[bool]:
+        inner = start.inner.replace(timestep=jnp.asarray(t, start.inner.timestep.dtype), **changes)
+        after = step(LUCK, dataclasses.replace(start, inner=inner), jnp.int32(Action.NOOP.value))
+        assert world.ends is not None
+        return [bool(x) for x in world.ends(after)]
+
+    nothing = jnp.zeros_like(start.inner.player_food)
+    starved = {"player_health": nothing, "player_food": nothing, "player_drink": nothing}
+    in_lava = {"map": jnp.full_like(start.inner.map, BlockType.LAVA.value)}
+    for t in (STEPS - 1, STEPS - 2):
+        assert ends(t, **starved) == [True, True]
+        assert ends(t, **in_lava) == [True, True]
+    assert ends(STEPS - 1) == [True, False]
+    assert ends(STEPS - 2) == [False, False]
 
 
 def test_frames_say_what_the_observation_says():

@@ -34,6 +34,8 @@ def from_craftax(env: Any, params: Any = None, *, name: str | None = None) -> Wo
         raise NdigoError(f"world {name}: its observations {shape} are pictures, expected a symbolic environment")
     frame, read = craftax_frame(env, params)
     achievements = _constants(env).Achievement
+    # Craftax's own answer is one for both: a death in the step that the limit cuts is told by a limit far away.
+    unlimited = params.replace(max_timesteps=np.iinfo(np.int32).max)
 
     def reset(key: Any) -> tuple[Any, Any]:
         observation, state = env.reset_env(key, params)
@@ -41,7 +43,7 @@ def from_craftax(env: Any, params: Any = None, *, name: str | None = None) -> Wo
 
     def step(key: Any, state: Any, a_t: Any) -> tuple[Any, ...]:
         observation, state, reward, done, _ = env.step_env(key, state, a_t, params)
-        return state, observation, reward, done, done & (state.timestep < params.max_timesteps)
+        return state, observation, reward, done, env.is_terminal(state, unlimited)
 
     return world_of_steps(
         name,
