@@ -117,6 +117,7 @@ FITS = {
         *(spaces.MultiDiscrete([2, 5], start=[0, 3]), np.array([1, 4])),
         *(frames.vector(2, low=[0.0, 3.0], high=[1.0, 7.0], bins=5), [1, 4]),
     ),
+    "one of one": (*(spaces.MultiDiscrete([1]), np.array([0])), *(frames.vector(1, low=0, high=1, bins=2), [0])),
     "a row of bits": (spaces.MultiBinary(3), np.array([0, 1, 1]), frames.vector(3, low=0, high=1, bins=2), [0, 1, 1]),
     "a map of bits": (*(spaces.MultiBinary((2, 2, 1)), np.ones((2, 2, 1), np.int8), frames.bits(["channel0"], 2), 1),),
     "layers of whole numbers": (

@@ -99,7 +99,7 @@ def _numbers(low: np.ndarray, high: np.ndarray, is_whole: bool) -> tuple[Frame, 
     if not (high >= low).all():
         return None
     size = len(low)
-    num_bins = min(BINS, int((high - low).max(initial=0)) + 1) if is_whole else BINS
+    num_bins = max(2, min(BINS, int((high - low).max(initial=0)) + 1)) if is_whole else BINS
     high = np.where(high > low, high, low + np.maximum(1, np.abs(low)))  # a constant entry is in the first bin
     if not is_wide.any():
         frame = frames.vector(size, low=low.tolist(), high=high.tolist(), bins=num_bins)
