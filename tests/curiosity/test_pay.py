@@ -15,6 +15,7 @@ from stream_of_episodes import end_to_end, paid_by_windows, play
 import ndigo
 from ndigo.config import preset
 from ndigo.curiosity import PureCuriosity, make_curiosity, paying
+from ndigo.curiosity.record import _step
 from ndigo.errors import NdigoError
 from ndigo.frames import bits, pixels, tiles, vector
 from ndigo.paper.experiments import EXPERIMENTS
@@ -209,6 +210,21 @@ def test_whole_numbers_of_any_size_are_the_same_frame(kind):
     assert (np.abs(pay(o)[2:]) > 0).any()
     for dtype in (np.int32, np.int64, np.uint16, bool):
         np.testing.assert_array_equal(pay(o.astype(dtype)), pay(o))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "numbers", "held"),
+    [
+        (np.uint32, [0, 7, 4 * 10**9], [0, 7, 255]),
+        (np.int64, [-4 * 10**9, 7, 4 * 10**9], [0, 7, 255]),
+        (np.int8, [-5, 7, 127], [0, 7, 127]),
+    ],
+)
+def test_what_a_frame_cannot_hold_is_the_nearest_that_it_can(dtype, numbers, held):
+    frame, o = tiles((256,), 1, 1), np.array(numbers, dtype).reshape(3, 1, 1, 1)
+    made = _step(frame, (3,), np.zeros(3, int), o, np.ones(3, bool), None).o_tp1
+    assert made.dtype == np.uint8
+    assert made.ravel().tolist() == held
 
 
 def test_other_arguments_of_another_kind_are_named():

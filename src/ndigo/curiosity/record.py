@@ -303,9 +303,7 @@ def _shapes(tree: Any) -> dict[str, list[int]]:
 
 
 def _step(frame: Frame, lead: tuple[int, ...], a_t: Any, o_tp1: Any, is_first: Any, o_last: Any) -> Step:
-    """The arguments as one record; an error names the first that has another shape than the carry's streams ask for, or
-    another kind of numbers: both are known under `jit` too.
-    """
+    """The arguments as one record; an error names the first of another shape or kind of numbers, under `jit` too."""
     for name, x in (("a_t", a_t), ("is_first", is_first)):
         if jnp.shape(x) != lead:
             raise NdigoError(f"{name} has the shape {list(jnp.shape(x))}, expected {list(lead)}")
@@ -319,8 +317,9 @@ def _step(frame: Frame, lead: tuple[int, ...], a_t: Any, o_tp1: Any, is_first: A
 
     def stored(x: Any, spec: Any) -> Array:
         # A frame of pixels knows pictures by their type. What this one cannot hold is the nearest that it can.
-        if jnp.issubdtype(spec.dtype, jnp.integer) and x.dtype != spec.dtype:
-            x = jnp.clip(jnp.asarray(x, jnp.int32), jnp.iinfo(spec.dtype).min, jnp.iinfo(spec.dtype).max)
+        if all(jnp.issubdtype(dtype, jnp.integer) for dtype in (spec.dtype, x.dtype)):
+            ours, own = jnp.iinfo(spec.dtype), jnp.iinfo(x.dtype)  # JAX has no 64 bits to clip NumPy's numbers in
+            x = x.clip(max(ours.min, own.min), min(ours.max, own.max))
         return jnp.asarray(x, spec.dtype)
 
     o_tp1, o_last = (None if o is None else jax.tree.map(stored, o, frame.spec) for o in (o_tp1, o_last))
