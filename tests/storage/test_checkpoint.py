@@ -233,7 +233,8 @@ def test_copies_do_not_change_when_the_device_reuses_the_memory():
     ],
 )
 def test_a_tree_of_another_shape_is_refused_by_the_first_tensor_that_differs(like, message):
-    with pytest.raises(NdigoError, match=f"^here is of another configuration: {message}$"):
+    says = f"^here is of another configuration, or of another version of ndigo: {message}; train it anew$"
+    with pytest.raises(NdigoError, match=says):
         checkpoint.into_tree({"['a']": np.zeros(3, np.float32)}, like, "here")
 
 

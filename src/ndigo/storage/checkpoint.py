@@ -67,17 +67,18 @@ def into_tree(
     """
     leaves, structure = jax.tree_util.tree_flatten_with_path(like)
     names = [jax.tree_util.keystr(path) for path, _ in leaves]
+    other = f"{source} is of another configuration, or of another version of ndigo"
     for name in sorted(set(names) ^ set(arrays)):
         where = "lacks" if name in names else "has the unknown"
-        raise NdigoError(f"{source} is of another configuration: it {where} tensor {name}")
+        raise NdigoError(f"{other}: it {where} tensor {name}; train it anew")
     filled = []
     for name, (_, leaf) in zip(names, leaves, strict=True):
         wanted = jax.eval_shape(_raw, leaf)
         found = arrays[name]
         if found.shape != wanted.shape or found.dtype != wanted.dtype:
             raise NdigoError(
-                f"{source} is of another configuration: {name} is {found.dtype}{list(found.shape)}, "
-                f"expected {wanted.dtype}{list(wanted.shape)}"
+                f"{other}: {name} is {found.dtype}{list(found.shape)}, "
+                f"expected {wanted.dtype}{list(wanted.shape)}; train it anew"
             )
         is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         filled.append(jax.random.wrap_key_data(put(name, found)) if is_key else put(name, found))
