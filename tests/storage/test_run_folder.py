@@ -14,6 +14,8 @@ from ndigo.errors import NdigoError
 from ndigo.storage import checkpoint
 from ndigo.storage.run_folder import RunFolder, WriteError
 
+WRITTEN = ["checkpoints", "config.json", "metrics.jsonl"]
+
 
 @pytest.fixture
 def run(tmp_path) -> RunFolder:
@@ -44,14 +46,14 @@ def test_rewinding_drops_later_lines_and_what_a_kill_left(run):
     (run.path / ".metrics.jsonl.tmp").write_text("half")
     run.rewind(2)
     assert steps(run) == [1, 2]
-    assert sorted(os.listdir(run.path)) == ["config.json", "metrics.jsonl"]
+    assert sorted(os.listdir(run.path)) == WRITTEN
 
 
 def test_rewinding_leaves_what_is_not_ours(run):
     (run.path / ".diary.tmp").mkdir()
     (run.path / ".notes.txt.tmp").write_text("precious")
     run.rewind(2)
-    assert sorted(os.listdir(run.path)) == [".diary.tmp", ".notes.txt.tmp", "config.json", "metrics.jsonl"]
+    assert sorted(os.listdir(run.path)) == [".diary.tmp", ".notes.txt.tmp", *WRITTEN]
 
 
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])
@@ -120,7 +122,7 @@ def test_a_full_disk_leaves_the_old_metrics_when_rewinding(run):
     with files_end_at(5), pytest.raises(WriteError):
         run.rewind(2)
     assert steps(run) == [1, 2, 3]
-    assert sorted(os.listdir(run.path)) == ["config.json", "metrics.jsonl"]
+    assert sorted(os.listdir(run.path)) == WRITTEN
 
 
 def test_a_folder_that_holds_a_run_is_left_alone(run):

@@ -258,22 +258,34 @@ def test_a_checkpoint_of_another_configuration_is_refused_in_one_line(finished, 
     assert numbers(run) == numbers(finished.path)  # nothing was rewound
 
 
-def test_lost_checkpoints_are_an_error_and_the_metrics_stay(finished, tmp_path):
+@pytest.mark.parametrize("step", [CHUNK, 20])
+def test_lost_checkpoints_are_an_error_and_the_metrics_stay(step, finished, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(finished.path, run)
     shutil.rmtree(run / "checkpoints")
-    with pytest.raises(NdigoError, match=r"^\S+ has metrics up to step 20 but no checkpoint to go on from: put "):
+    RunFolder(run).rewind(step)
+    before = (run / "metrics.jsonl").read_bytes()
+    message = rf"^\S+ has metrics up to step {step} but no checkpoint to go on from: put "
+    with pytest.raises(NdigoError, match=message):
         ndigo.resume(run, quiet=True, trust=TRUST)
-    assert numbers(run) == numbers(finished.path)
+    assert (run / "metrics.jsonl").read_bytes() == before
 
 
-def test_a_first_chunk_without_its_checkpoint_is_learned_again(finished, tmp_path):
+def test_a_first_chunk_without_its_checkpoint_is_learned_again_and_told(finished, tmp_path, monkeypatch, capsys):
     """A kill after its line and before its checkpoint."""
     run = tmp_path / "run"
-    shutil.copytree(finished.path, run)
-    shutil.rmtree(run / "checkpoints")
-    RunFolder(run).rewind(CHUNK)
-    ndigo.resume(run, quiet=True, trust=TRUST)
+
+    def killed(*_):
+        raise PowerCut
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ndigo.storage.checkpoint.CheckpointWriter.write", killed)
+        with pytest.raises(PowerCut):
+            train_tiny(run)
+    assert steps(run) == [CHUNK]
+    ndigo.resume(run, trust=TRUST)
+    told = f"{run} has no checkpoint yet: its first chunk is learned again"
+    assert capsys.readouterr().out.split("\n")[0] == told
     assert numbers(run) == numbers(finished.path)
 
 

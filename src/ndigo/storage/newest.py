@@ -36,12 +36,15 @@ def newest_of_all(
         checkpoint.remove_unfinished(folder.checkpoints)
     if not all(checkpoint.steps(folder.checkpoints) for folder in folders):
         for folder in folders:
-            # A second line is written when the first one's checkpoint is on disk.
-            if len(lines := folder.metrics()) > 1:
+            # A second line is written when the first one's checkpoint is on disk. A kill between the first line and its
+            # checkpoint leaves the folder that it was to lie in.
+            if len(lines := folder.metrics()) > 1 or (lines and not folder.checkpoints.is_dir()):
                 raise NdigoError(
                     f"{folder.path} has metrics up to step {lines[-1]['step']} but no checkpoint to go on from: "
                     f"put {folder.checkpoints} back, or begin a run in another folder"
                 )
+            if lines:
+                warn(f"{folder.path} has no checkpoint yet: its first chunk is learned again")
             folder.rewind(0)
         return None
     if len(folders) == 1:

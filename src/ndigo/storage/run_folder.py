@@ -2,7 +2,7 @@
 
     config.json     the resolved settings, the world's shapes and the versions that ran, sealed (see `seal`)
     metrics.jsonl   one line per chunk, a chain of seals; every few chunks with an evaluation, per seed and object
-    checkpoints/    step_N/ (see `checkpoint`)
+    checkpoints/    step_N/ (see `checkpoint`); there from the beginning, so that one that is gone was lost
     .lock           held by the process that writes the run (see `lock`)
 
 Files are written to a temporary name, synced and renamed, so a reader never meets half a file.
@@ -61,7 +61,7 @@ class RunFolder:
         """A new run; a folder that already holds one is left alone."""
         RunFolder.refuse_taken(path)
         run = RunFolder(path)
-        make_folder(run.path)
+        make_folder(run.checkpoints)
         write_whole(run.path / "config.json", sealed_settings(settings))
         return run
 
