@@ -46,7 +46,7 @@ from ndigo.storage.agents import load_agent
 from ndigo.storage.newest import at_one_step
 from ndigo.storage.run_folder import RunFolder, agents_in
 from ndigo.training.divergence import DivergedError, OnDiverged, Outcome
-from ndigo.training.logs import refuse_missing_logs
+from ndigo.training.logs import refuse_closed_logs
 from ndigo.training.run import continue_runs, new_run
 from ndigo.training.trained import Trained, from_file, from_run
 from ndigo.worlds import World
@@ -170,7 +170,7 @@ def create_run(
     `is_beside`: it will train beside others, and the mesh is theirs together (`resume_beside`). `say` gets a line for
     each setting that this world or reward changes.
     """
-    refuse_missing_logs(logs)
+    refuse_closed_logs(logs)
     refuse_other_types(world, reward)
     if reward is not None:
         changes = {"reward": name_of(reward)} | changes

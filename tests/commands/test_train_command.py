@@ -227,6 +227,7 @@ def test_without_a_preset_the_first_line_says_which_was_chosen_and_why(capsys):
         (["exp1", "--batch", "many"], "--batch 'many': must be a whole number"),
         (["exp1", "--minutes", "0"], "--minutes 0.0: must be above 0"),
         (["exp1", "--log", "tensorbord"], "unknown log 'tensorbord'; nearest: tensorboard; known: tensorboard, wandb"),
+        (["exp1", "--log", "tensorbord", "--dry-run"], "unknown log 'tensorbord'; nearest: tensorboard; known: "),
         (["exp1", "--window", "401"], "window 401: longer than an episode of 400 steps"),
         (["exp7"], "unknown world or experiment 'exp7'; nearest: exp5; known: "),
         (["json:dumps"], "world 'json:dumps': a function must need no arguments and return a World"),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from tiny_runs import train_tiny
 
 from ndigo.errors import NdigoError
-from ndigo.training.logs import scalars
+from ndigo.training.logs import open_logs, refuse_closed_logs, scalars
 
 WORLD = {"channels": ["walls", "ball"], "in_view": ["ball"], "objects": ["ball"]}
 
@@ -59,15 +62,35 @@ def test_tensorboard_events_can_be_read_back(tmp_path):
             assert found["evaluation/visits/light", line["step"]] == np.float32(np.mean(line["evaluation"]["visits"]))
 
 
+class Error(Exception):
+    """As `wandb.Error`."""
+
+
+class UsageError(Error):
+    """As `wandb.UsageError`."""
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, **functions: Callable[..., Any]) -> None:
+    """A module with wandb's interface in its place: the package is not among the tests' requirements."""
+    module = ModuleType("wandb")
+    vars(module).update(Error=Error, UsageError=UsageError, **functions)
+    monkeypatch.setitem(sys.modules, "wandb", module)
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def function(**options):
+        raise error
+
+    return function
+
+
 def test_wandb_gets_every_line_and_is_closed(tmp_path, monkeypatch):
-    """Against a stand-in with wandb's interface: the package is not among the tests' requirements."""
     said: list = []
     run = SimpleNamespace(log=lambda named, step: said.append((step, named)), finish=lambda: said.append("finished"))
-    stand_in = ModuleType("wandb")
-    stand_in.init = lambda **options: said.append(options) or run  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "wandb", stand_in)
+    stand_in(monkeypatch, login=lambda: said.append("login"), init=lambda **options: said.append(options) or run)
     trained = train_tiny(tmp_path / "run", logs=["wandb"])
-    options, *lines, last = said
+    login, options, *lines, last = said
+    assert login == "login"
     assert (options["project"], options["name"], options["dir"]) == ("ndigo", "run", str(tmp_path / "run"))
     assert options["config"]["config"]["batch"] == 4
     assert [step for step, _ in lines] == [line["step"] for line in trained.metrics()]
@@ -83,3 +106,31 @@ def test_a_log_that_is_unknown_or_not_installed_is_one_line_and_leaves_no_run(tm
     ):
         train_tiny(tmp_path / "run", logs=["tensorbord"])
     assert not (tmp_path / "run").exists()
+
+
+def test_wandb_without_a_login_is_one_line_and_leaves_no_run(tmp_path, monkeypatch):
+    error = UsageError("No API key configured. Use `wandb login` to log in.")
+    stand_in(monkeypatch, login=raising(error), init=raising(error))
+    told = "--log wandb: No API key configured. Use `wandb login` to log in; WANDB_MODE=offline needs no login and "
+    with pytest.raises(NdigoError, match=f"^{re.escape(told)}keeps the numbers in RUN/wandb$"):
+        train_tiny(tmp_path / "run", logs=["wandb"])
+    assert not (tmp_path / "run").exists()
+
+
+def test_wandb_offline_needs_no_login(monkeypatch):
+    stand_in(monkeypatch, login=raising(UsageError("No API key configured.")))
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    refuse_closed_logs(["wandb"])
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code"), [(UsageError("No API key configured."), 2), (Error("no answer within 90 s"), 1)]
+)
+def test_a_run_that_goes_on_without_wandb_is_told_in_one_line(error, exit_code, tmp_path, monkeypatch):
+    stand_in(monkeypatch, init=raising(error))
+    with (
+        pytest.raises(NdigoError, match=f"^--log wandb: {str(error).rstrip('.')}") as told,
+        open_logs(["wandb"], tmp_path, {}, 4)[0],
+    ):
+        pass
+    assert told.value.exit_code == exit_code

@@ -40,6 +40,7 @@ from ndigo.terminal.words import value_in
 from ndigo.terminal.working import working
 from ndigo.training.cost import sizes_of
 from ndigo.training.divergence import DivergedError
+from ndigo.training.logs import refuse_closed_logs
 from ndigo.training.run import go_on_with
 from ndigo.worlds import WORLDS, World
 
@@ -187,6 +188,7 @@ def run(args: Arguments) -> int:
     if args.json and not args.dry_run:
         raise NdigoError("--json belongs to --dry-run; a run's numbers are in its metrics.jsonl")
     logs = [name for name in args.log.split(",") if name]
+    refuse_closed_logs(logs)
     if args.resume is not None:
         _refuse_changes(args)
         paths = runs_in(args.resume)
@@ -204,7 +206,7 @@ def run(args: Arguments) -> int:
             _show_plan(config, args)
             return 0
         with working("trying the world and the reward"):
-            begun, told = _begin(config, args, logs)
+            begun, told = _begin(config, args)
         how = f"{_basis(args)}, in {begun[0].path if len(begun) == 1 else begun[0].path.parent}"
     if is_first():
         opening = _opening([run.config for run in begun], begun[0].world, how, args.mesh)
@@ -217,10 +219,10 @@ def run(args: Arguments) -> int:
     return _closing(runs, args.minutes, (time.monotonic() - began) / 60)
 
 
-def _begin(config: Config, args: Arguments, logs: Sequence[str]) -> tuple[list[Run], list[str]]:
+def _begin(config: Config, args: Arguments) -> tuple[list[Run], list[str]]:
     """The run, or one for each setting that is varied, on disk; and what is not as the settings have it."""
     told: dict[str, None] = {}  # each once
-    about: dict[str, Any] = {"preset": args.preset or default_preset(), "logs": logs, "say": told.setdefault}
+    about: dict[str, Any] = {"preset": args.preset or default_preset(), "say": told.setdefault}
     if not args.vary:
         choose_mesh(args.mesh, config)
         return [create_run(**_given(config, args), **about, out=args.out, mesh=args.mesh)], [*told]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ndigo.errors import NdigoError, install, unknown_name
+from ndigo.devices.processes import is_first
+from ndigo.errors import FailedError, NdigoError, install, unknown_name
 from ndigo.storage.records import BY_SEED, columns_of
 
 Log = Callable[[int, dict[str, float]], None]  # takes a step, and scalars by name
@@ -51,7 +53,8 @@ def open_tensorboard(folder: Path, settings: dict[str, Any], step: int) -> Itera
 @contextmanager
 def open_wandb(folder: Path, settings: dict[str, Any], step: int) -> Iterator[Log]:
     """A Weights & Biases run named as the folder; WANDB_MODE=offline keeps it in RUN/wandb."""
-    run = _package("wandb").init(project="ndigo", name=folder.name, dir=str(folder), config=settings)
+    with _told_by_wandb() as wandb:
+        run = wandb.init(project="ndigo", name=folder.name, dir=str(folder), config=settings)
     try:
         yield lambda step, named: run.log(named, step=step)
     finally:
@@ -70,14 +73,38 @@ def open_logs(
     return [LOGS[name](folder, settings, step) for name in names]
 
 
+def refuse_closed_logs(names: Sequence[str]) -> None:
+    """An error for a log that cannot be opened; asked before a run is made, it leaves nothing behind.
+
+    Where Weights & Biases knows no key, it asks a person at a terminal for one.
+    """
+    refuse_missing_logs(names)
+    if "wandb" in names and os.environ.get("WANDB_MODE", "online") == "online" and is_first():
+        with _told_by_wandb() as wandb:
+            wandb.login()
+
+
 def refuse_missing_logs(names: Sequence[str]) -> None:
-    """An error for a log that is mistyped or not installed; asked before a run is made, it leaves nothing behind."""
+    """An error for a log that is mistyped or not installed."""
     if isinstance(names, str) or not isinstance(names, Collection):
         raise NdigoError(f"logs {names!r}: expected a list of names, such as {[*LOGS][:1]}")
     for name in names:
         if name not in LOGS:
             raise unknown_name("log", name, LOGS)
         _package(name)
+
+
+@contextmanager
+def _told_by_wandb() -> Iterator[Any]:
+    """The package; within the block its errors are one line: a login that is missing, or a server that refuses."""
+    wandb = _package("wandb")
+    try:
+        yield wandb
+    except wandb.UsageError as error:
+        alone = "WANDB_MODE=offline needs no login and keeps the numbers in RUN/wandb"
+        raise NdigoError(f"--log wandb: {str(error).rstrip('.')}; {alone}") from None
+    except wandb.Error as error:
+        raise FailedError(f"--log wandb: {error}") from None
 
 
 def _package(name: str) -> Any:
