@@ -236,6 +236,24 @@ def test_what_is_no_mesh_or_list_of_logs_is_one_line(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda run: ndigo.train("exp1", out="", **TINY),
+        lambda run: ndigo.resume(""),
+        lambda run: ndigo.open_run(""),
+        lambda run: ndigo.load(""),
+        lambda run: run.export_agent(""),
+    ],
+    ids=["train", "resume", "open_run", "load", "export_agent"],
+)
+def test_an_empty_path_is_one_line_and_no_folder(call, finished, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NdigoError, match=r"^the path is empty: name a file or a folder$"):
+        call(finished)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_training_says_at_once_what_begins_and_that_it_compiles(tmp_path, capsys):
     out = tmp_path / "run"
     tiny = {**TINY, "learner_steps": 4, "out": out}

@@ -44,7 +44,7 @@ from ndigo.notebook.rows import dataframe, metric_rows
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage.agents import load_agent
 from ndigo.storage.newest import at_one_step
-from ndigo.storage.run_folder import RunFolder, agents_in
+from ndigo.storage.run_folder import RunFolder, agents_in, named_path
 from ndigo.training.divergence import DivergedError, OnDiverged, Outcome
 from ndigo.training.logs import refuse_closed_logs
 from ndigo.training.run import continue_runs, new_run
@@ -177,7 +177,7 @@ def create_run(
     config = config_of_preset(preset or default_preset(), world=name_of(world), **changes)
     records = as_records(world, reward or config.reward)
     config, told = settled(config, *records, given=changes)
-    run = Run(Path(out) if out else default_path(config), config, *records)
+    run = Run(default_path(config) if out is None else named_path(out), config, *records)
     refuse_weights(run.config, run.reward)
     check_records(run.config, run.world, run.reward)
     check_processes(run.world)
@@ -295,8 +295,9 @@ def open_run(
     trust: Collection[str] = (),
 ) -> Run:
     """A run on disk, as it stands."""
+    path = named_path(path)
     config = config_of(RunFolder.open(path).settings(), path)
-    return Run(Path(path), config, *records_of(config, world, reward, trust))
+    return Run(path, config, *records_of(config, world, reward, trust))
 
 
 def load(
@@ -320,7 +321,7 @@ def load_trained(
 ) -> Trained:
     """The networks of all seeds of a run folder, or of the one seed of an agent file."""
     keep_compiled_programs()
-    path = Path(path)
+    path = named_path(path)
     if path.is_dir() and not (path / "config.json").exists() and (inside := agents_in(path)):
         names = ", ".join(found.name for found in inside)
         raise NdigoError(f"{path} is a folder of {len(inside)} runs or agents; name one, as {inside[0]}: {names}")

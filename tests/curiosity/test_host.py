@@ -181,6 +181,14 @@ def test_a_save_that_somebody_else_made_is_refused_and_changes_nothing(change, m
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_save_without_a_name_is_one_line_and_no_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for call in (made().save, made().load):
+        with pytest.raises(NdigoError, match=r"^the path is empty: name a file or a folder$"):
+            call("")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_save_takes_the_place_of_no_later_and_of_no_other_one(rolled, tmp_path):
     """Else the newest, which `load` takes, would be the old one; and the new one, the oldest, would be cleared away."""
     old, new = made(seed=1), made(seed=2)

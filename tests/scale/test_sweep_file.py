@@ -127,6 +127,7 @@ def test_what_engines_take_is_handed_on_in_their_own_words(tmp_path):
         ('preset = "cup"\n', r"unknown preset in \S+: 'cup'; nearest: cpu; known: cpu, gpu, paper"),
         ("preset = [1]\n", r"unknown preset in \S+: '\[1\]'; known: "),
         ('preset = "cpu"\nout = 3\n', r"out = 3 must be text, the folder of the rows"),
+        ('preset = "cpu"\nout = ""\n', r"out = '' must be text, the folder of the rows"),
         ('preset = "cpu"\nout = "a\\nb"\n', r"out = 'a\\nb' must be text, the folder of the rows"),
         (f'preset = "cpu"\ntask_weight = 1{"0" * 400}\n', r"task_weight 100000000\.\.\.: must be at most 1e\+30"),
         (

@@ -45,6 +45,8 @@ class Arguments:
     """Or quiet."""
     day: date | None = None
     """When."""
+    out: Path | None = None
+    """Where."""
 
 
 def reading(*words: str) -> Arguments:
@@ -90,6 +92,12 @@ def test_a_value_that_looks_like_a_message_is_named_as_it_is(value):
     assert mistake("a", "--kind", value).startswith(f"unknown value of --kind {value!r}; known: gru, mlp")
     assert mistake("a", "b", "--sizes", "1", value) == f"--sizes {value!r}: must be a whole number"
     assert reading("a", "--label", value).label == value
+
+
+@pytest.mark.parametrize("words", [["--out", ""], ["--out="]])
+def test_an_empty_path_is_refused_and_not_taken_for_the_current_folder(words):
+    assert mistake("a", *words) == "--out is empty: name a file or a folder"
+    assert reading("a", "--out", ".").out == Path()
 
 
 def test_a_value_longer_than_any_screen_is_named_whole():

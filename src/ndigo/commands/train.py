@@ -148,7 +148,7 @@ def defaults(words: Sequence[str]) -> Arguments:
     if name is not None and name not in PRESETS:
         raise unknown_name("preset", name, PRESETS)
     given = _named_in(words)
-    if file is None:
+    if not file:  # an empty one is refused with the other words
         settings = Settings(**dataclasses.asdict(PRESETS[name or default_preset()]))
         return Arguments(given=given, settings=settings)
     if name is not None and is_run(Path(file)):

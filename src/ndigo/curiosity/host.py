@@ -31,6 +31,7 @@ from ndigo.errors import NdigoError
 from ndigo.frames import Frame
 from ndigo.frames.join import outside
 from ndigo.rewards import IntrinsicReward, make_reward
+from ndigo.storage.run_folder import named_path
 from ndigo.training.twins import PLAIN, computed_by
 
 Steps = tuple[np.ndarray, Any, np.ndarray, Any]  # a_t, o_tp1, is_first, o_last or None; [T, N] each
@@ -188,14 +189,16 @@ class Curiosity:
 
     def save(self, path: str | Path) -> Path:
         """Weights, optimiser, replay, beliefs, keys and clock into a folder; the save before stays beside it."""
-        return saving.save(Path(path), self._settings(), self.clock, self._tree(), self._pending.rollouts, self._seen)
+        return saving.save(
+            named_path(path), self._settings(), self.clock, self._tree(), self._pending.rollouts, self._seen
+        )
 
     def load(self, path: str | Path) -> None:
         """Goes on from a save, bit for bit; an error where it is of another reward, frame, size or setting.
 
         The next step is one after those that were saved: where environments begin anew, `reset` follows `load`.
         """
-        found = saving.load(Path(path), self._settings(), self._tree(), self.frame)
+        found = saving.load(named_path(path), self._settings(), self._tree(), self.frame)
         self.clock, tree, pending, self._seen = found
         self.state, self.carry, self._scaling, self._key = tree
         self._pending = Pending(pending)

@@ -67,7 +67,7 @@ def read_sweep(file: Path, out: Path | None = None) -> Sweep:
     table = read_toml(file)
     takes = {engine: _table(table.pop(engine, {}), engine, file) for engine in ENGINE_TABLES}
     said = table.pop("out", f"runs/{file.stem}")
-    if not isinstance(said, str) or not said.isprintable():
+    if not isinstance(said, str) or not said or not said.isprintable():
         raise NdigoError(f"{file}: out = {said!r} must be text, the folder of the rows")
     out = out or Path(said)
     pack = table.pop("pack", None)

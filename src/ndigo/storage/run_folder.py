@@ -137,6 +137,13 @@ class RunFolder:
             yield text, check_line(line, f"{path} line {number}"), digest
 
 
+def named_path(path: str | Path) -> Path:
+    """What a user named; an error where that is empty, which Python takes for the current folder."""
+    if path == "":
+        raise NdigoError("the path is empty: name a file or a folder")
+    return Path(path)
+
+
 def runs_in(path: Path) -> list[Path]:
     """A run, or the runs in a folder that were begun side by side."""
     inside = _inside(path)

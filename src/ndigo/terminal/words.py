@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, field
+from pathlib import Path
 from types import NoneType
 from typing import Any, Literal
 
@@ -137,7 +138,7 @@ def _may_come_again(option: Option) -> bool:
 
 
 def _checked(given: Given) -> Given:
-    """The same; an error unless each value is one of the option's type, where that is a number or a choice."""
+    """The same; an error unless each value is one of the option's type, where that is a number, a choice or a path."""
     kinds = typing.get_args(given.option.kind)
     is_optional = NoneType in kinds
     kind: Any = kinds[0] if is_optional else given.option.kind
@@ -155,4 +156,6 @@ def _checked(given: Given) -> Given:
             except ValueError:
                 wanted = "a whole number" if kind is int else "a number"
                 raise NdigoError(f"{what} {value!r}: must be {wanted}") from None
+        elif kind is Path and not value:  # which Python takes for the current folder
+            raise NdigoError(f"{what} is empty: name a file or a folder")
     return given

@@ -21,7 +21,7 @@ from ndigo.evaluation.streams import seen_names
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage import checkpoint, milestones
 from ndigo.storage.agents import load_agent, refuse_non_finite, save_agent
-from ndigo.storage.run_folder import RunFolder
+from ndigo.storage.run_folder import RunFolder, named_path
 from ndigo.training.learner import make_learner
 from ndigo.training.signals import wait_for
 from ndigo.training.trainer import make_trainer
@@ -89,11 +89,12 @@ class Trained:
 
     def export(self, path: str | Path, seed: int = 0) -> Path:
         """Writes one seed's agent to a single small file (float16), which `from_file` reads."""
+        path = named_path(path)
         arrays = checkpoint.named_arrays(self.agent(seed).params)
         own = {"seed": self.settings.get("seed", seed)}
         own |= {} if self.learner_step is None else {"learner_step": self.learner_step}
-        save_agent(Path(path), arrays, self.settings | own)
-        return Path(path)
+        save_agent(path, arrays, self.settings | own)
+        return path
 
 
 # Compiled whole: one operation at a time would be a program for every shape of array.

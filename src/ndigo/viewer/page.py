@@ -16,7 +16,7 @@ from pathlib import Path
 from ndigo.errors import NdigoError
 from ndigo.report.page import document, hash_of
 from ndigo.storage.episodes import Recording, to_json
-from ndigo.storage.run_folder import make_folder, write_whole
+from ndigo.storage.run_folder import make_folder, named_path, write_whole
 
 STATIC = Path(__file__).parent / "static"
 FORMAT, VERSION = "ndigo-player", 1
@@ -28,10 +28,11 @@ EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTI
 
 def export_html(recordings: Sequence[Recording], path: str | Path) -> Path:
     """Writes a page that plays the recordings, one file of all there is; an error where it would exceed 3 MB."""
+    path = named_path(path)
     page = single_page(recordings).encode(errors="replace")
-    make_folder(Path(path).parent)
-    write_whole(Path(path), page)
-    return Path(path)
+    make_folder(path.parent)
+    write_whole(path, page)
+    return path
 
 
 def single_page(recordings: Sequence[Recording]) -> str:
