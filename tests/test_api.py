@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import importlib
 import inspect
+import shutil
 import subprocess
 import sys
 
@@ -252,6 +253,15 @@ def test_an_empty_path_is_one_line_and_no_folder(call, finished, tmp_path, monke
     with pytest.raises(NdigoError, match=r"^the path is empty: name a file or a folder$"):
         call(finished)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_whose_metrics_are_lost_says_so_and_is_not_taken_for_one_that_has_not_begun(finished, tmp_path):
+    shutil.copytree(finished.path, tmp_path / "run")
+    (tmp_path / "run" / "metrics.jsonl").write_bytes(b"")
+    run = ndigo.open_run(tmp_path / "run", trust=TRUST)
+    for read in (run.metrics, run.rows, run.plot):
+        with pytest.raises(NdigoError, match=r"metrics\.jsonl has lost the line of step 20"):
+            read()
 
 
 def test_training_says_at_once_what_begins_and_that_it_compiles(tmp_path, capsys):

@@ -43,7 +43,7 @@ from ndigo.notebook.cards import card, latest, run_line
 from ndigo.notebook.rows import dataframe, metric_rows
 from ndigo.rewards import IntrinsicReward
 from ndigo.storage.agents import load_agent
-from ndigo.storage.newest import at_one_step
+from ndigo.storage.newest import at_one_step, metrics_of
 from ndigo.storage.run_folder import RunFolder, agents_in, named_path
 from ndigo.training.divergence import DivergedError, OnDiverged, Outcome
 from ndigo.training.logs import refuse_closed_logs
@@ -71,7 +71,7 @@ class Run:
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of metrics.jsonl: `learning` per seed, and every few lines an `evaluation`."""
-        return self._folder.metrics()
+        return metrics_of(self._folder)
 
     def trained(self) -> Trained:
         """The networks of all seeds, from the newest good checkpoint."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +23,8 @@ from ndigo.report.curves import channel_styles, curves_figure
 from ndigo.report.pool import pooled
 from ndigo.report.tables import HEADINGS
 from ndigo.rewards import make_reward
+from ndigo.storage import checkpoint
+from ndigo.storage.newest import fingerprint_of
 from ndigo.storage.run_folder import RunFolder
 from ndigo.storage.seal import seal
 from ndigo.training.run import settings_of
@@ -153,10 +156,17 @@ def test_the_picture_shows_each_object_in_its_colour(tmp_path, reward, num_lines
         assert (thirds[2] > 30) == (reward != "icm")  # which pays no share to a channel
 
 
+def write_run_without_metrics(path: Path) -> None:
+    folder = RunFolder(write_run(path, world="exp1", reward="pe", seeds=1))
+    checkpoint.save(folder.checkpoints, 40, {"x": np.zeros(3)}, fingerprint_of(folder))
+    (path / "metrics.jsonl").unlink()
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda path: None, "is not a run: it does not exist"),
+        (write_run_without_metrics, "metrics.jsonl has lost the line of step 40; the run cannot be continued"),
         (lambda path: path.mkdir(), "is not a run: it has no config.json"),
         (lambda path: write_run(path, world="exp1", reward="pe", seeds=1, num_lines=1), "has no evaluation yet"),
         (lambda path: make_up(path.parent, Row("exp1", "pe")).path.rename(path), "is a finished row, not a run"),

@@ -50,6 +50,7 @@ from ndigo.report.sheets import Sheet, as_dict, as_rich, sheet_of
 from ndigo.report.statistics import interval_in_words
 from ndigo.report.tables import Line, line_of
 from ndigo.storage.episodes import Recording
+from ndigo.storage.newest import metrics_of
 from ndigo.storage.run_folder import RunFolder, check_output, make_folder, runs_in, write_whole
 from ndigo.terminal.console import fitted, plain_console
 from ndigo.terminal.options import Switch, Trust
@@ -108,7 +109,7 @@ def _report_runs(args: Arguments) -> None:
     left_out = []  # such as a sweep's row that diverged in its first chunk
     paths = dict.fromkeys(path for named in args.runs for path in runs_in(named))
     for folder in map(RunFolder.open, paths):
-        if folder.evaluations():
+        if any("evaluation" in line for line in metrics_of(folder)):
             evaluated.append(folder)
         else:
             left_out.append(f"run {folder.path} has no evaluation yet")

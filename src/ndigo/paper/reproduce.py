@@ -22,6 +22,7 @@ from ndigo.paper.plan import Job
 from ndigo.paper.rows import RowFolder, save_row
 from ndigo.report.numbers import duration, how_many
 from ndigo.rewards import make_reward
+from ndigo.storage.newest import metrics_of
 from ndigo.storage.run_folder import RunFolder
 from ndigo.training.cost import disk_bytes
 from ndigo.training.trained import Trained
@@ -79,7 +80,7 @@ def finish(
     path: Path, run: RunFolder, trained: Trained, discovers: Sequence[str], *, episodes: int, keeps_agent: bool
 ) -> RowFolder:
     """Evaluates every seed's final networks and writes the row's folder; no seed and no checkpoint is chosen."""
-    lines = run.metrics()
+    lines = metrics_of(run)
     steps = trained.config.learner_steps
     if not lines or trained.learner_step is None or trained.learner_step < steps:
         raise NdigoError(

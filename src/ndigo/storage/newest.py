@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 import numpy as np
 
@@ -81,8 +83,24 @@ def last_seconds(folder: RunFolder, step: int) -> float:
     """What the run had taken by then."""
     lines = folder.metrics()
     if not lines or lines[-1]["step"] != step:
-        raise NdigoError(f"{folder.path}/metrics.jsonl has lost the line of step {step}; the run cannot be continued")
+        raise _lost_line(folder, step)
     return lines[-1]["seconds"]
+
+
+def metrics_of(folder: RunFolder) -> list[dict[str, Any]]:
+    """The lines of a run; an error where they end before a good checkpoint, which is younger than its line."""
+    saved = checkpoint.steps(folder.checkpoints)  # before the lines, of which a run that trains may write one meanwhile
+    lines = folder.metrics()
+    for step in saved:
+        if step > (lines[-1]["step"] if lines else 0):
+            with contextlib.suppress(checkpoint.UnusableCheckpoint):
+                checkpoint.load(folder.checkpoints / f"step_{step}", fingerprint_of(folder))
+                raise _lost_line(folder, step)
+    return lines
+
+
+def _lost_line(folder: RunFolder, step: int) -> NdigoError:
+    return NdigoError(f"{folder.path}/metrics.jsonl has lost the line of step {step}; the run cannot be continued")
 
 
 def fingerprint_of(folder: RunFolder) -> str:
