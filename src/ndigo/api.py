@@ -10,7 +10,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,7 @@ from ndigo.storage.run_folder import RunFolder, agents_in, named_path
 from ndigo.training.divergence import DivergedError, OnDiverged, Outcome
 from ndigo.training.logs import refuse_closed_logs
 from ndigo.training.run import continue_runs, new_run
+from ndigo.training.signals import nothing
 from ndigo.training.trained import Trained, from_file, from_run
 from ndigo.worlds import World
 
@@ -234,12 +235,14 @@ def resume_beside(
     mesh: str | None = None,
     quiet: bool = False,
     on_diverged: OnDiverged = lambda path, error: None,
+    announce: Callable[[], None] = nothing,
 ) -> list[Run]:
     """Continues runs side by side in one program; they differ in rates, epsilons, gamma or lambda, and in nothing else.
 
     Each stays a run of its own: another sitting may continue one of them alone. Of several, one that diverges ends, its
     outcome says so, and the others go on. Those that have no step in common, that the GPU's memory does not hold
-    together, or whose world the host steps, train in several programs, one after the other.
+    together, or whose world the host steps, train in several programs, one after the other. `announce` is called once,
+    before the first of them is compiled; what is refused before that leaves it uncalled.
     """
     check_minutes(minutes)
     keep_compiled_programs()
@@ -247,6 +250,7 @@ def resume_beside(
     refuse_unlike([run.config for run in runs], [str(run.path) for run in runs])
     console = Console(quiet=quiet, markup=False, emoji=False)
     sitting: dict[str, Any] = {"minutes": minutes, "logs": logs, "console": console, "on_diverged": on_diverged}
+    sitting["announce"] = cache(announce)  # once
     by_path, outcomes = {run.path: run for run in runs}, dict[Path, Outcome]()
     # The largest group first: a run that is left behind, as one that has diverged is, keeps no others waiting.
     groups = sorted(at_one_step(list(by_path)), key=len, reverse=True)

@@ -6,11 +6,13 @@ import dataclasses
 import json
 import re
 import shlex
+import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import jax
 import pytest
-from tiny_runs import FLAGS, WORLD, numbers
+from tiny_runs import FLAGS, TRUST, WORLD, change_settings, numbers
 
 import ndigo
 from ndigo.cli import main
@@ -258,6 +260,41 @@ def test_a_run_that_lies_in_a_folder_of_a_worlds_name_hides_no_world(tmp_path, m
     (tmp_path / "exp1" / "config.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
     assert main(["train", "exp1", "--preset", "cpu", "--dry-run"]) == 0
+
+
+def spoil_metrics(run: Path) -> None:
+    (run / "metrics.jsonl").write_bytes(b"")
+
+
+def spoil_checkpoints(run: Path) -> None:
+    for state in run.glob("checkpoints/*/state.safetensors"):
+        state.write_bytes(b"")
+
+
+def put_another_beside(run: Path) -> None:
+    for name, batch in (("one", 4), ("other", 5)):
+        shutil.copytree(run, run / name)
+        change_settings(run / name, '"batch": 4', f'"batch": {batch}')
+    (run / "config.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (spoil_metrics, r"\S+/metrics\.jsonl has lost the line of step 20; the run cannot be continued"),
+        (spoil_checkpoints, r"no checkpoint in \S+ can be used: steps 20, 16"),
+        (put_another_beside, r"\S+/one and \S+/other cannot train side by side: batch is 4 and 5; "),
+    ],
+)
+def test_what_cannot_go_on_is_refused_before_it_is_announced(spoil, message, finished, tmp_path, capsys):
+    run = tmp_path / "run"
+    shutil.copytree(finished.path, run)
+    spoil(run)
+    assert main(["train", "--resume", str(run), "--trust", *TRUST]) == 2
+    out, err = capsys.readouterr()
+    assert "continued in" not in out
+    assert "compiling" not in out
+    assert re.match(f"ndigo: {message}", err)
 
 
 @pytest.mark.parametrize("vary", [[], ["--vary", "gamma=0.9,0.99"]], ids=["alone", "beside"])

@@ -208,12 +208,15 @@ def run(args: Arguments) -> int:
         with working("trying the world and the reward"):
             begun, told = _begin(config, args)
         how = f"{_basis(args)}, in {begun[0].path if len(begun) == 1 else begun[0].path.parent}"
-    if is_first():
-        opening = _opening([run.config for run in begun], begun[0].world, how, args.mesh)
-        told += [] if sys.stdout.isatty() else ["compiling first, up to a minute"]  # a terminal has a bar
-        print(fitted("\n".join([opening, *told])), flush=True)
+    told += [] if sys.stdout.isatty() else ["compiling first, up to a minute"]  # a terminal has a bar
+
+    def announce() -> None:
+        if is_first():
+            opening = _opening([run.config for run in begun], begun[0].world, how, args.mesh)
+            print(fitted("\n".join([opening, *told])), flush=True)
+
     began = time.monotonic()
-    sitting: dict[str, Any] = {"minutes": args.minutes, "logs": logs, "mesh": args.mesh}
+    sitting: dict[str, Any] = {"minutes": args.minutes, "logs": logs, "mesh": args.mesh, "announce": announce}
     sitting |= {"world": begun[0].world, "reward": begun[0].reward}
     runs = resume_beside([run.path for run in begun], **sitting)
     return _closing(runs, args.minutes, (time.monotonic() - began) / 60)

@@ -20,6 +20,7 @@ from typing import Any
 import jax
 import numpy as np
 from jax.sharding import Mesh
+from jaxtyping import Array
 from rich.console import Console
 
 from ndigo import __version__
@@ -43,7 +44,7 @@ from ndigo.training.learner import Numbers
 from ndigo.training.logs import Log, open_logs, scalars
 from ndigo.training.progress import TrainingProgress
 from ndigo.training.rounds import TrainState
-from ndigo.training.signals import StopSignals, stop_signals, wait_for
+from ndigo.training.signals import StopSignals, nothing, stop_signals, wait_for
 from ndigo.training.trainer import Trainer, make_trainer
 from ndigo.worlds import World
 
@@ -92,11 +93,13 @@ def continue_runs(
     logs: Sequence[str] = (),
     console: Console | None = None,
     on_diverged: OnDiverged = lambda path, error: None,
+    announce: Callable[[], None] = nothing,
 ) -> list[Outcome]:
     """Trains until the runs' learner steps are done, the minutes are over or a signal stops them.
 
     Several differ in nothing but `config.VARIED`, and train side by side in one program. One of them that diverges
-    ends, `on_diverged` is told, and the others go on; one that is alone raises.
+    ends, `on_diverged` is told, and the others go on; one that is alone raises. `announce` is called when all that can
+    be refused has been, and before anything is compiled.
     """
     console = console if console and is_first() else Console(quiet=True)
     config = runs[0][1]
@@ -113,17 +116,19 @@ def continue_runs(
         if is_first():
             for folder, _ in runs:
                 stack.enter_context(one_writer(folder.path, warn))
-        settings = runs[0][0].settings()
-        progress = stack.enter_context(TrainingProgress(console, settings["world"], config, minutes))
-        state, step, seconds_before = restore([folder for folder, _ in runs], trainer, config, warn)
+        key = jax.random.key(config.seed)
+        state, step, seconds_before = restore([folder for folder, _ in runs], trainer, key, warn)
         if step >= config.learner_steps:
             return [Outcome(step=step, why="finished")] * len(runs)
         lanes = open_lanes(stack, runs, seconds_before)
         sinks = [open_sinks(stack, logs, run.folder, step) for run in lanes]
+        announce()
+        settings = runs[0][0].settings()
+        progress = stack.enter_context(TrainingProgress(console, settings["world"], config, minutes))
         signals = stack.enter_context(stop_signals(progress.say))
         diverged = Diverged(progress.say, on_diverged)
         sitting = Sitting(trainer, config, lanes, sinks, clock, progress, signals, diverged)
-        step, why = sitting.train(state, step)
+        step, why = sitting.train(trainer.init(key) if state is None else state, step)
     return [diverged.outcomes.get(folder.path, Outcome(step=step, why=why)) for folder, _ in runs]
 
 
@@ -249,16 +254,15 @@ def go_on_with(*runs: tuple[RunFolder, Config]) -> str:
 
 
 def restore(
-    folders: Sequence[RunFolder], trainer: Trainer, config: Config, warn: Callable[[str], None]
-) -> tuple[TrainState, int, list[float]]:
-    """The newest good state, its step and the seconds spent on it by each run; a fresh state for new runs."""
-    key = jax.random.key(config.seed)
+    folders: Sequence[RunFolder], trainer: Trainer, key: Array, warn: Callable[[str], None]
+) -> tuple[TrainState | None, int, list[float]]:
+    """The newest good state, its step and the seconds spent on it by each run; no state of new runs."""
     found = newest_of_all(folders, warn) if is_first() else None
     step = of_first(found[0] if found else 0)
     if found is None and step:  # not the first process, which has named what it skips
         found = step, [checkpoint.load(f.checkpoints / f"step_{step}", fingerprint_of(f)) for f in folders]
     if found is None:
-        return trainer.init(key), 0, [0.0] * len(folders)
+        return None, 0, [0.0] * len(folders)
     arrays = {name: np.concatenate([own[name] for own in found[1]]) for name in found[1][0]}
     like = jax.eval_shape(trainer.init, key)
     state = checkpoint.into_tree(trainer.placed.as_it_lies(arrays), like, f"checkpoint step_{step}", trainer.placed.put)
