@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import jax
 import pytest
@@ -182,9 +181,16 @@ def test_a_world_of_the_host_says_how_many_actors_it_wants_by_name_too(
     assert printed["notes"] == ([note] if note else [])
 
 
+class FakeMesh:
+    """No devices: enough to be named, or refused."""
+
+    def __init__(self, seeds: int, data: int):
+        self.size, self.shape = seeds * data, {"seeds": seeds, "data": data}
+
+
 def test_a_world_of_the_host_trains_on_one_device_and_says_so(monkeypatch, capsys):
     monkeypatch.setattr(jax, "device_count", lambda: 2)
-    monkeypatch.setattr(meshes, "make_mesh", lambda seeds, data: SimpleNamespace(size=seeds * data))
+    monkeypatch.setattr(meshes, "make_mesh", FakeMesh)
     words = ["--preset=cpu", "--reward", "pe", "--seeds", "2", "--dry-run"]
     for world, used in (("gymnasium::CartPole-v1", 1), ("exp1", 2)):
         assert main(["train", world, *words]) == 0
@@ -195,7 +201,7 @@ def test_a_world_of_the_host_trains_on_one_device_and_says_so(monkeypatch, capsy
 
 def test_seeds_that_leave_devices_idle_say_how_many_would_not(monkeypatch, capsys):
     monkeypatch.setattr(jax, "device_count", lambda: 8)
-    monkeypatch.setattr(meshes, "make_mesh", lambda seeds, data: SimpleNamespace(size=seeds * data))
+    monkeypatch.setattr(meshes, "make_mesh", FakeMesh)
     hint = " (a multiple of 8 would use all)"
     for seeds, used in ((10, f"5 of 8 devices{hint}"), (11, f"1 of 8 devices{hint}"), (6, "6 of 8 devices")):
         assert main(["train", "exp1", "--preset=cpu", "--seeds", str(seeds), "--dry-run"]) == 0
@@ -297,9 +303,17 @@ def test_what_cannot_go_on_is_refused_before_it_is_announced(spoil, message, fin
     assert re.match(f"ndigo: {message}", err)
 
 
-@pytest.mark.parametrize("vary", [[], ["--vary", "gamma=0.9,0.99"]], ids=["alone", "beside"])
-def test_a_folder_that_holds_a_run_is_not_trained_over_nor_into(vary, finished, capsys):
-    message = error([WORLD, *FLAGS, *vary, "--out", str(finished.path)], capsys)
+def test_a_dry_run_refuses_a_reward_that_parts_of_a_seed_cannot_share(monkeypatch, capsys):
+    monkeypatch.setattr(jax, "device_count", lambda: 2)
+    monkeypatch.setattr(meshes, "make_mesh", FakeMesh)
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "extending"))
+    words = ["exp1", "--preset=cpu", "--reward", "rnd:reward", "--mesh", "data=2", "--dry-run"]
+    assert "remembers what it paid, which parts of a seed cannot share" in error(words, capsys)
+
+
+@pytest.mark.parametrize("more", [[], ["--vary", "gamma=0.9,0.99"], ["--dry-run"]], ids=["alone", "beside", "dry"])
+def test_a_folder_that_holds_a_run_is_not_trained_over_nor_into(more, finished, capsys):
+    message = error([WORLD, *FLAGS, *more, "--out", str(finished.path)], capsys)
     assert message == (
         f"{finished.path} already holds a run; continue it with --resume {finished.path} or choose another --out"
     )

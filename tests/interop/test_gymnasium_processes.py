@@ -19,6 +19,7 @@ import pytest
 from stream_worlds import CountingEnv
 
 import ndigo
+from ndigo.cli import main
 from ndigo.errors import NdigoError, StoppedNow
 from ndigo.gate import check_processes
 from ndigo.interop.suites import from_gymnasium
@@ -202,6 +203,18 @@ def test_what_fails_in_another_process_alone_is_refused_with_its_own_words(tmp_p
     assert capfd.readouterr().err == ""
     os.write(2, b"seen")  # what is written later reaches the screen again
     assert capfd.readouterr().err == "seen"
+
+
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")
+def test_a_dry_run_refuses_what_fails_in_another_process_alone(tmp_path, monkeypatch, capsys):
+    lines = "from ndigo.interop.suites import from_gymnasium", "from test_gymnasium_processes import make_only_here"
+    (tmp_path / "shyworld.py").write_text("\n".join([*lines, "world = from_gymnasium(make_only_here, name='shy')"]))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    try:
+        assert main(["train", "shyworld:world", "--preset=cpu", "--dry-run"]) == 2
+    finally:
+        sys.modules.pop("shyworld", None)
+    assert capsys.readouterr().err == "ndigo: world shy: its environments failed: KeyError: 'no display'\n"
 
 
 ROOM = """

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
@@ -25,7 +25,8 @@ from ndigo.devices.mesh import choose_mesh
 from ndigo.devices.processes import is_first, join
 from ndigo.errors import NdigoError, unknown_name
 from ndigo.frames import Frame
-from ndigo.gate import check_records, refuse_weights
+from ndigo.gate import check_processes, check_records, refuse_weights
+from ndigo.gate.parts import refuse_unshared
 from ndigo.interop.finding import find_world
 from ndigo.naming import default_path, default_preset, settled
 from ndigo.paper.experiments import EXPERIMENTS
@@ -231,11 +232,17 @@ def _begin(config: Config, args: Arguments) -> tuple[list[Run], list[str]]:
         return [create_run(**_given(config, args), **about, out=args.out, mesh=args.mesh)], [*told]
     beside = varied(args.vary, config)
     choose_mesh(args.mesh, config, len(beside) * config.seeds)
+    out = _free_folder(args, config, beside)
+    about["is_beside"] = True
+    return [create_run(**_given(own, args), **about, out=out / name) for name, own in beside.items()], [*told]
+
+
+def _free_folder(args: Arguments, config: Config, beside: Collection[str]) -> Path:
+    """Where the run, or the named runs beside each other, will lie; an error where a run lies already."""
     out = args.out or default_path(config)
     for path in (out, *(out / name for name in beside)):
         RunFolder.refuse_taken(path)
-    about["is_beside"] = True
-    return [create_run(**_given(own, args), **about, out=out / name) for name, own in beside.items()], [*told]
+    return out
 
 
 def _given(config: Config, args: Arguments) -> dict[str, Any]:
@@ -250,8 +257,11 @@ def _show_plan(config: Config, args: Arguments) -> None:
         config, told = settled(config, *records, given=args.given)
         refuse_weights(config, records[1])
         check_records(config, *records)
+        check_processes(records[0])
+        beside = varied(args.vary, config) if args.vary else {"": config}
+        refuse_unshared(mesh_of(config, records[0], args.mesh, len(beside)), config, *records)
+        _free_folder(args, config, beside)
         sizes = sizes_of(config, *records)
-    beside = varied(args.vary, config) if args.vary else {"": config}
     opening = _opening([*beside.values()], records[0], _basis(args), args.mesh)
     if args.json:
         plan = {"settings": dataclasses.asdict(config), "notes": told, "sizes": sizes}
