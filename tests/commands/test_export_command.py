@@ -66,8 +66,12 @@ def test_films_and_figures_of_an_episode_that_ended_by_itself_reach_to_its_end(i
     save_episodes(in_folder / "short.npz", replace(recorded, lengths=np.array([4, 400], np.int32)))
     assert main(["export", "short.npz", "--gif", "a.gif"]) == 0
     assert capsys.readouterr().out.startswith("a.gif: 5 frames, ")
-    assert main(["export", "short.npz", "--gif", "b.gif", "--until", "5"]) == 2
-    assert capsys.readouterr().err == "ndigo: --until 5: must be from 1 to 4\n"
+    assert main(["export", "short.npz", "--gif", "b.gif", "--html", "b.html", "--until", "5"]) == 0
+    film, page = capsys.readouterr().out.splitlines()
+    assert film.startswith("b.gif: 5 frames, to the end of the episode at step 4, ")
+    assert page.startswith("b.html: page with 2 episodes, ")
+    assert main(["export", "short.npz", "--gif", "c.gif", "--until", "3"]) == 0
+    assert capsys.readouterr().out.startswith("c.gif: 4 frames, 1014 x ")
 
 
 def test_a_page_is_one_file(in_folder, capsys):
@@ -85,6 +89,7 @@ def test_a_page_is_one_file(in_folder, capsys):
         (["two.npz", "--figure", "a.jpg"], "a.jpg: a figure is .png, .pdf or .svg"),
         (["two.npz", "--figure", "a.png", "--steps", "401"], "--steps 401: the episode has steps 0 to 400"),
         (["two.npz", "--gif", "a.gif", "--until", "401"], "--until 401: must be from 1 to 400"),
+        (["two.npz", "--gif", "a.gif", "--until", "0"], "--until 0: must be at least 1"),
         (["two.npz", "--gif", "a.gif", "--episode", "2"], "--episode 2: ../two.npz has episodes 0 to 1"),
         (["two.npz", "--gif", "a.gif", "--seed", "1"], "../two.npz is recorded already"),
         (["two.npz", "--gif", "a.gif", "--episodes", "0"], "--episodes 0: must be from 1 to 1000"),

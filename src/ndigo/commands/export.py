@@ -53,7 +53,7 @@ class Arguments:
     steps: tuple[int, ...] = ()
     """Steps of the figure; without them the first, the first that shows each object, and the last."""
     until: int | None = None
-    """The last step of a film; without it the episode's."""
+    """The last step of a film, where the episode does not end before; without it the episode's."""
     fps: float | None = None
     """Steps per second of a film; without it 12 in a GIF and 20 in a video."""
     trust: Trust = ()
@@ -65,7 +65,7 @@ def run(args: Arguments) -> None:
     episodes = _recorded(args)
     num_steps = episodes.length(0)
     check_steps(args.steps, num_steps)
-    if args.until is not None:
+    if args.until is not None and episodes.lengths is None:  # else nobody knows it before, and the film ends there
         within("--until", args.until, 1, num_steps)
     if args.episodes_file is not None:
         save_episodes(args.episodes_file, episodes)
@@ -82,7 +82,8 @@ def run(args: Arguments) -> None:
             film = film_of(episodes, 0, scale=scale, until=args.until)
             with working(path.name, len(film)) as advance:
                 write(path, film, fps, advance)
-            _say(path, f"{how_many(len(film), 'frame')}, {film.size[0]} x {film.size[1]}")
+            ends = f", to the end of the episode at step {num_steps}" if (args.until or 0) > num_steps else ""
+            _say(path, f"{how_many(len(film), 'frame')}{ends}, {film.size[0]} x {film.size[1]}")
     if args.html is not None:
         from ndigo.viewer.page import export_html  # with what it needs of the extra `viewer`
 
@@ -110,6 +111,8 @@ def _check(args: Arguments) -> None:
         check_output(path)
     within("--episode", args.episode, 0, 1_000_000)
     within("--episodes", args.episodes, 1, 1000)
+    if args.until is not None and args.until < 1:
+        raise NdigoError(f"--until {args.until}: must be at least 1")
     check_seed(args.seed)
     if args.fps is not None:
         within("--fps", args.fps, 0.5, 60)
