@@ -398,6 +398,26 @@ def test_an_episode_that_ended_without_its_last_frame_is_refused(rolled):
     begun.pay(go, o[0], np.ones(N, bool), missing)  # before it nothing was seen that could have ended
 
 
+def test_finals_are_taken_as_a_list_and_where_all_environments_end_at_once(rolled):
+    """`np.array(..., dtype=object)` of frames of one shape is no array of frames, but one of all their numbers."""
+    bonus, o, go = made(), rolled.o_tp1, np.zeros(N, int)
+    one, everyone = np.array([False, True, False]), np.ones(N, bool)
+    bonus.reset(o[0])
+    for ended, finals in (
+        (one, [None, o[2][1], None]),
+        (one, (None, o[2][1], None)),
+        (everyone, [*o[2]]),
+        (everyone, np.array([*o[2]], dtype=object)),
+    ):
+        bonus.pay(go, o[1], ended, finals)
+        *_, held = bonus._pending.rollouts[-1]
+        np.testing.assert_array_equal(held[0], np.where(ended[:, None, None, None], o[2], o[1]))
+    with pytest.raises(NdigoError, match=r"^finals has the shape \[2\], expected \[3\]$"):
+        bonus.pay(go, o[1], one, [None, o[2][1]])
+    with pytest.raises(NdigoError, match=r"^environment 1 ended an episode, and finals\[1\] is None"):
+        bonus.pay(go, o[1], one, [None] * N)
+
+
 def test_what_finals_hold_where_no_episode_ended_is_not_read(rolled):
     """An array of them is filled where one did: the sevens elsewhere are no bits."""
     (steps, whole, rollout), o, go = (made() for _ in range(3)), rolled.o_tp1, np.zeros(N, int)

@@ -104,8 +104,9 @@ class Curiosity:
         Where `is_first` is True the frame begins an episode. In worlds that reset within a step (Gymnasium's SAME_STEP,
         Stable-Baselines3) it is this step's dones; there `finals` hold the frame that ended the episode before, and
         the action is paid for that. Where the step after the end resets (NEXT_STEP, Gymnasium's default), it is the
-        dones of the step before, without `finals`, and that step is paid 0. Gymnasium's infos.get("final_obs") will do:
-        where no episode ended, what `finals` hold is not read, and where one did they must hold its last frame.
+        dones of the step before, without `finals`, and that step is paid 0. Gymnasium's infos.get("final_obs") will do,
+        and a list of frames and None: where no episode ended, what `finals` hold is not read, and where one did they
+        must hold its last frame.
         """
         lead = (self.num_envs,)
         a_t, o = self._actions(actions, lead), self._frames("observations", observations, lead)
@@ -251,12 +252,16 @@ class Curiosity:
 
     def _all_finals(self, finals: Any, o: Any, ended: np.ndarray) -> Any:
         """Its last frame where an episode ended, else `o`; Gymnasium has one object for each environment, or None."""
-        if ended.ndim > 1 or not isinstance(finals, np.ndarray) or finals.dtype.kind != "O":
+        is_array = isinstance(finals, np.ndarray)
+        if is_array and finals.dtype.kind == "O" and finals.ndim > ended.ndim:
+            finals = np.array(finals.tolist())  # to NumPy objects that are all frames of one shape are one array
+        has_objects = finals.dtype.kind == "O" if is_array else isinstance(finals, list | tuple)
+        if ended.ndim > 1 or not has_objects:
             finals = arrays(finals)
             check_frames("finals", self.frame, finals, ended.shape)
             return jax.tree.map(lambda last, x: np.where(ended.T, last.T, x.T).T, finals, o)  # over a frame's axes
-        if finals.shape != ended.shape:
-            raise NdigoError(f"finals has the shape {list(finals.shape)}, expected {list(ended.shape)}")
+        if (shape := finals.shape if is_array else (len(finals),)) != ended.shape:
+            raise NdigoError(f"finals has the shape {list(shape)}, expected {list(ended.shape)}")
         found = [jax.tree.map(lambda x: x[n], o) for n in range(self.num_envs)]  # noqa: B023
         for n in np.flatnonzero(ended):
             if finals[n] is None:
