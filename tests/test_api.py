@@ -199,7 +199,7 @@ def test_what_is_no_world_reward_or_number_is_one_line(tmp_path):
         with pytest.raises(NdigoError, match=r"^world is a \w+, expected a name, such as exp1, or a record of World$"):
             ndigo.train(world, "ndigo-2", out=tmp_path / "run")  # type: ignore[arg-type]
     with pytest.raises(
-        NdigoError, match=r"or a record of World; ndigo\.interop\.suites\.from_gymnasium\(lambda: env\) makes"
+        NdigoError, match=r"or a record of World; from_gymnasium\(lambda: env\) of ndigo\.interop\.suites makes"
     ):
         ndigo.train(gymnasium.Env(), "ndigo-2", out=tmp_path / "run")  # type: ignore[arg-type]
     with pytest.raises(

@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"bench", "gate", "paper", "audit", "interop", "report", "viewer", "naming", "api", "scale", "terminal"},
     "cli": BASE | {"commands", "fast", "terminal"},
     "__main__": {"cli"},
-    "__init__": BASE | SIBLINGS | {"paper", "api", "curiosity"},
+    "__init__": BASE | SIBLINGS | {"paper", "api", "curiosity", "interop"},
 }
 # What is imported by its name, when somebody asks for it: an agent shows and plays itself in a notebook.
 BY_NAME = {"agents": {"notebook"}}

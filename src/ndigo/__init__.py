@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ndigo.curiosity import curiosity as curiosity
     from ndigo.curiosity.host import Curiosity as Curiosity
     from ndigo.errors import NdigoError as NdigoError
+    from ndigo.interop.suites.spaces import frame_of as frame_of
     from ndigo.paper.experiments import EXPERIMENTS as EXPERIMENTS
     from ndigo.rewards import REWARDS as REWARDS
     from ndigo.rewards import IntrinsicReward as IntrinsicReward
@@ -39,6 +40,7 @@ _HOMES = {
     "ndigo.curiosity": ("curiosity",),
     "ndigo.curiosity.host": ("Curiosity",),
     "ndigo.errors": ("NdigoError",),
+    "ndigo.interop.suites.spaces": ("frame_of",),
     "ndigo.paper.experiments": ("EXPERIMENTS",),
     "ndigo.rewards": ("REWARDS", "IntrinsicReward", "make_reward"),
     "ndigo.worlds": ("WORLDS", "World", "make_world"),

@@ -77,8 +77,8 @@ def of_gymnasium(given: object) -> str:
     kinds = (given if isinstance(given, type) else type(given)).__mro__
     homes = [kind.__module__ for kind in kinds if kind.__module__.startswith("gymnasium.")]  # it need not be installed
     if any(home.startswith("gymnasium.spaces") for home in homes):
-        return "; ndigo.interop.suites.spaces.frame_of(name, space, lambda: observation) makes and reads one of a space"
-    make = "ndigo.interop.suites.from_gymnasium(lambda: env)"
+        return "; ndigo.frame_of(name, space, lambda: observation) makes and reads one of a space"
+    make = "from_gymnasium(lambda: env) of ndigo.interop.suites"
     return f"; {make} makes one of an environment, and so does the name gymnasium::MODULE:ID" if homes else ""
 
 

@@ -17,7 +17,7 @@ import gymnasium
 import jax
 import numpy as np
 import pytest
-from counter_env import FRAME, Counter, expected
+from counter_env import FRAME, Counter, Parted, expected
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from probe_worlds import two_arms
 from stream_of_episodes import Played, paid_by_windows
@@ -29,6 +29,7 @@ from ndigo.curiosity.gymnasium import CuriousVectorEnv
 from ndigo.curiosity.gymnax import CuriousGymnax
 from ndigo.curiosity.host import Curiosity, Pending
 from ndigo.curiosity.paymaster import Options, Paymaster, num_discrete
+from ndigo.curiosity.record import check_frames
 from ndigo.errors import NdigoError
 from ndigo.interop.gymnax import GymnaxWorld
 from ndigo.rewards import make_reward
@@ -180,6 +181,7 @@ def test_the_pages_loops_pay_what_the_face_pays_and_its_rollouts_the_same(loop, 
 
     monkeypatch.setattr(ndigo, "Curiosity", Heard)
     names = {"ndigo": ndigo, "np": np, "frame": FRAME, "num_actions": 2, "num_envs": 3, "num_steps": T}
+    names |= {"read": ndigo.frame_of("counter", Counter.observation_space, first.reset)[1]}
     exec(compile(loop, "page", "exec"), names | {"envs": first, "act": lambda _: chosen[len(pays)]})
     face, shown = CuriousVectorEnv(second, "ndigo-4", FRAME, config=config, seed=3, learn_every=48), []
     observations, done, by_face = face.reset()[0], np.zeros(3, bool), []
@@ -197,6 +199,42 @@ def test_the_pages_loops_pay_what_the_face_pays_and_its_rollouts_the_same(loop, 
     unpaid = ends if mode == "SAME_STEP" else np.zeros_like(ends)
     np.testing.assert_allclose(names["r"], np.where(unpaid, 0, by_face), atol=1e-5)
     assert (np.abs(names["r"]) > 1e-4).sum() > 10
+
+
+class Looks:
+    """Checks what a loop hands to its curiosity, and compiles nothing."""
+
+    def __init__(self, reward: str, frame: Any, num_actions: int, num_envs: int):
+        self.frame, self.num_envs, self.num_ends = frame, num_envs, 0
+
+    def reset(self, observations: Any) -> None:
+        check_frames("observations", self.frame, observations, (self.num_envs,))
+
+    def pay(self, actions: Any, observations: Any, is_first: np.ndarray, finals: Any = None) -> tuple[None, None]:
+        self.reset(observations)
+        self.num_ends += is_first.sum()
+        if finals is not None:
+            for n in np.flatnonzero(is_first):
+                check_frames("finals", self.frame, finals[n], ())
+        return None, None
+
+    def learn(self) -> None:
+        assert self.num_ends > 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "make",
+    [lambda: gymnasium.make("CartPole-v1"), lambda: gymnasium.make("FrozenLake-v1"), lambda: Parted(3)],
+    ids=["numbers without bounds", "one number", "parts"],
+)
+def test_the_pages_loops_read_the_observations_of_any_space(make, mode, monkeypatch):
+    monkeypatch.setattr(ndigo, "Curiosity", Looks)
+    envs = SyncVectorEnv([make, make], autoreset_mode=MODES[mode])
+    names = {"num_actions": 4, "num_envs": 2, "num_steps": 100, "envs": envs, "act": lambda _: np.ones(2, int)}
+    before, *_ = LOOPS[0].partition("curiosity =")  # what the other loop takes from this one
+    for text in (before, dict(zip(MODES, LOOPS, strict=False))[mode]):
+        exec(compile(text, "page", "exec"), names)
 
 
 @pytest.mark.parametrize(

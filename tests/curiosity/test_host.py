@@ -488,7 +488,7 @@ def test_a_dictionary_of_any_kind_is_read_by_its_names():
 def test_what_cannot_be_made_is_one_line():
     with pytest.raises(NdigoError, match=r"frame is a tuple, expected one of ndigo\.frames"):
         made(frame=(7, 7, 3))
-    with pytest.raises(NdigoError, match=r"frame is a Discrete, expected .*; ndigo\.interop\.suites\.spaces\.frame_of"):
+    with pytest.raises(NdigoError, match=r"frame is a Discrete, expected .*; ndigo\.frame_of\(name, "):
         made(frame=gymnasium.spaces.Discrete(3))
     with pytest.raises(NdigoError, match=r"unknown scale 'std'; known: return-std"):
         made(scale="std")

@@ -19,6 +19,7 @@ import pytest
 from gymnasium import spaces
 from stream_worlds import CountingEnv
 
+import ndigo
 from ndigo import frames
 from ndigo.cli import main
 from ndigo.config import preset
@@ -131,6 +132,12 @@ FITS = {
 }
 
 
+WIDE = (
+    spaces.Box(np.array([-np.inf, -1], np.float32), np.array([np.inf, 1], np.float32)),
+    np.array([3, 0.5], np.float32),
+)
+
+
 def test_each_part_of_a_space_has_its_frame_also_an_image_beside_an_inventory():
     """Two cells of three layers, one held thing, a hand and a coin; nothing is turned, and nothing left out."""
     image = np.array([[[0, 1, 2]], [[3, 0, 1]]], np.uint8)
@@ -184,6 +191,35 @@ def test_a_space_that_says_enough_has_its_frame(name):
     assert world.frame == frame
     check_records(preset("cpu"), world, make_reward("ndigo-1"))
     assert (stepped(world, 1, 0, [])[0].o_t == value).all()
+
+
+@pytest.mark.parametrize("name", [*FITS, "parts"])
+def test_what_reads_one_observation_reads_many_too(name):
+    """Two environments, and three steps of each; in a program what is an array there."""
+    parts = {"place": "no numbers but one", "state": "one of many", "wide": "wide"}
+    fits = {**{key: value[:2] for key, value in FITS.items()}, "wide": WIDE}
+    fits["parts"] = (spaces.Dict({k: fits[v][0] for k, v in parts.items()}), {k: fits[v][1] for k, v in parts.items()})
+    space, one = fits[name]
+    frame, read = ndigo.frame_of("mine", space, lambda: one)
+    alone = read(one)
+    jax.tree.map(lambda x, spec: np.testing.assert_equal(np.shape(x), spec.shape), alone, frame.spec)
+    for lead in ((1,), (2,), (3, 2)):
+        many = jax.tree.map(lambda x: np.broadcast_to(x, (*lead, *np.shape(x))), one)  # noqa: B023
+        for seen in (read(many), jax.jit(read)(many)):
+            jax.tree.map(
+                lambda x, y: np.testing.assert_allclose(x, np.broadcast_to(y, (*lead, *y.shape)), rtol=1e-6),  # noqa: B023
+                seen,
+                alone,
+            )
+
+
+def test_an_observation_of_another_size_than_its_space_is_named():
+    _, read = ndigo.frame_of("mine", spaces.Dict({"place": spaces.Box(-1, 1, (2, 2))}), lambda: None)
+    assert read({"place": np.zeros(4)})["place"].shape == (4,)
+    with pytest.raises(
+        NdigoError, match=r"^world mine: an observation under 'place' has the shape \[3\], expected \[2, 2\]$"
+    ):
+        read({"place": np.zeros(3)})
 
 
 UNIT = spaces.Box(0, 1, (2, 2, 1), np.float32)

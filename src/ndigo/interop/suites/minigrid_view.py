@@ -43,7 +43,7 @@ def minigrid_frame(name: str, parts: Mapping[str, Any]) -> Frame:
 
 def read_image(observation: Any) -> Any:
     """MiniGrid's image has a column first, then a row in it; a frame has rows first."""
-    return observation["image"].swapaxes(0, 1)
+    return observation["image"].swapaxes(-3, -2)
 
 
 def read_known_image(name: str, observation: Any) -> Any:

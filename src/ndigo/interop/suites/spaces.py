@@ -4,14 +4,15 @@ A number without bounds, or between very wide ones, is read as
 
     symlog(x) = sign(x) ln(1 + |x|)        0.01 and 50 both have bins of their own; beyond 100 is one bin
 
-which is a fixed code: what is paid stays a lower bound in nats, and white noise pays 0. What reads an observation into
-its frame serves arrays of NumPy and of JAX.
+which is a fixed code: what is paid stays a lower bound in nats, and white noise pays 0. What reads observations into
+their frames serves arrays of NumPy and of JAX, with any leading axes: one, those of a step [N, ...], a rollout's.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,10 @@ Show = Callable[[], Any]
 
 
 def frame_of(name: str, space: Any, show: Show, part: str = "") -> tuple[Frame, Read]:
-    """The frame, and how an observation is read into it; an error for a space that fits none.
+    """The frame, and how observations are read into it; an error for a space that fits none.
 
-    Numbers from 0 to 1 are bits or shades of a picture, and a space of fractions does not tell which: `show` gives an
-    observation, as it would be read, to decide by. `part` says of which part of a world's space this one is.
+    Numbers from 0 to 1 are bits or shades of a picture, and a space of fractions does not tell which: `show` gives one
+    or many, as they would be read, to decide by. `part` says of which part of a world's space this one is.
     """
     if parts := parts_of(space):
         if is_minigrid(set(parts)):
@@ -48,7 +49,8 @@ def frame_of(name: str, space: Any, show: Show, part: str = "") -> tuple[Frame, 
     if (limits := limits_of(space)) is not None:
         if len(shape) < 3:
             low, high = limits
-            found = _numbers(low.ravel(), high.ravel(), _is_whole(space))
+            rows = partial(_rows, f"world {name}: an observation{f' under {part!r}' if part else ''}", shape)
+            found = _numbers(rows, low.ravel(), high.ravel(), _is_whole(space))
         elif len(shape) == 3 and limits[0].min() >= 0 and limits[1].max() <= 1:
             _require_bits(name, space, show, part)
             found = frames.bits([f"channel{i}" for i in range(shape[2])], shape[0], shape[1]), read_bits
@@ -86,10 +88,15 @@ def _one_number(num: int, start: int) -> tuple[Frame, Read]:
     """A state's number, as the one tile of a frame."""
     frame = frames.tiles((num,), 1, 1, names=("number",))
     dtype = frame.spec.dtype
-    return frame, lambda o: (_array(o) - start).astype(dtype).reshape(1, 1, 1)
+
+    def read(o: Any) -> Any:
+        x = _array(o)
+        return (x - start).astype(dtype).reshape(*x.shape, 1, 1, 1)
+
+    return frame, read
 
 
-def _numbers(low: np.ndarray, high: np.ndarray, is_whole: bool) -> tuple[Frame, Read] | None:
+def _numbers(rows: Read, low: np.ndarray, high: np.ndarray, is_whole: bool) -> tuple[Frame, Read] | None:
     """Bins of each number, equal ones between its bounds, or of its symlog where they are wide; None for no range.
 
     Whole numbers that are few have a bin each.
@@ -103,12 +110,12 @@ def _numbers(low: np.ndarray, high: np.ndarray, is_whole: bool) -> tuple[Frame, 
     high = np.where(high > low, high, low + np.maximum(1, np.abs(low)))  # a constant entry is in the first bin
     if not is_wide.any():
         frame = frames.vector(size, low=low.tolist(), high=high.tolist(), bins=num_bins)
-        return frame, lambda o: _array(o).astype(np.float32).reshape(size)
+        return frame, lambda o: rows(o).astype(np.float32)
     low, high = np.where(is_wide, symlog(low), low), np.where(is_wide, symlog(high), high)
     frame = frames.vector(size, low=low.tolist(), high=high.tolist(), bins=SYMLOG_BINS)
 
     def read(o: Any) -> Any:
-        x = _array(o).astype(np.float32).reshape(size)
+        x = rows(o).astype(np.float32)
         return x.__array_namespace__().where(is_wide, symlog(x), x)
 
     return frame, read
@@ -121,6 +128,17 @@ def _layers(low: np.ndarray, high: np.ndarray) -> tuple[Frame, Read] | None:
         return None
     frame = frames.tiles(values, *low.shape[:2])
     return frame, lambda o: _array(o).astype(frame.spec.dtype)
+
+
+def _rows(whose: str, shape: tuple[int, ...], o: Any) -> Any:
+    """Observations [..., *shape] in rows [..., n]; an environment may show one in another shape of as many numbers."""
+    x, size = _array(o), math.prod(shape)
+    lead = x.shape[: max(x.ndim - len(shape), 0)]
+    if x.shape[len(lead) :] != shape:
+        if x.size != size:
+            raise NdigoError(f"{whose} has the shape {list(x.shape)}, expected {list(shape)}")
+        lead = ()
+    return x.reshape(*lead, size)
 
 
 def _array(o: Any) -> Any:
