@@ -23,6 +23,7 @@ from probe_worlds import two_arms
 from stream_of_episodes import Played, paid_by_windows
 
 import ndigo
+from ndigo import frames
 from ndigo.config import preset
 from ndigo.curiosity import make_curiosity
 from ndigo.curiosity.gymnasium import CuriousVectorEnv
@@ -281,6 +282,17 @@ def test_an_option_that_no_face_has_is_one_line_with_the_nearest():
     makers: list[Any] = [lambda: Counter(3)]
     with pytest.raises(NdigoError, match=r"unknown option 'weights'; nearest: weight; known: .*"):
         CuriousVectorEnv(SyncVectorEnv(makers), "ndigo-1", FRAME, **cast(Any, {"weights": 1}))
+
+
+def test_what_is_no_vector_and_a_step_before_the_reset_are_refused():
+    with pytest.raises(
+        NdigoError, match=r"^env is a Counter, expected a VectorEnv, as gymnasium\.make_vec returns it$"
+    ):
+        CuriousVectorEnv(cast(Any, Counter(3)), "ndigo-1", FRAME, config=CONFIG)
+    vector = gymnasium.make_vec("CartPole-v1", num_envs=2)
+    envs = CuriousVectorEnv(vector, "ndigo-1", frames.vector(4, low=-5, high=5), config=CONFIG)
+    with pytest.raises(NdigoError, match=r"^step before the first frames: reset\(\) first$"):
+        envs.step(np.zeros(2, int))
 
 
 def test_it_learns_when_told_and_refuses_what_is_no_number(monkeypatch):

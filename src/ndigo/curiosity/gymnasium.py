@@ -36,6 +36,9 @@ class CuriousVectorEnv(gymnasium.vector.VectorWrapper):
     def __init__(
         self, env: gymnasium.vector.VectorEnv, reward: str | IntrinsicReward, frame: Frame, **options: Unpack[Options]
     ) -> None:
+        if not isinstance(env, gymnasium.vector.VectorEnv):
+            kind = type(env).__name__
+            raise NdigoError(f"env is a {kind}, expected a VectorEnv, as gymnasium.make_vec returns it")
         super().__init__(env)
         mode = env.metadata.get("autoreset_mode")
         if mode is None:
@@ -44,6 +47,7 @@ class CuriousVectorEnv(gymnasium.vector.VectorWrapper):
         check_options(options)
         self._paymaster = Paymaster(reward, frame, num_discrete(env.single_action_space), env.num_envs, **options)
         self._has_ended = np.zeros(env.num_envs, bool)
+        self._has_begun = False
 
     @property
     def curiosity(self) -> Curiosity:
@@ -55,9 +59,12 @@ class CuriousVectorEnv(gymnasium.vector.VectorWrapper):
         observations, infos = self.env.reset(seed=seed, options=options)
         self._paymaster.reset(observations)
         self._has_ended[:] = False
+        self._has_begun = True
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        if not self._has_begun:
+            raise NdigoError("step before the first frames: reset() first")
         observations, task, terminations, truncations, infos = self.env.step(actions)
         ends = np.asarray(terminations) | np.asarray(truncations)
         is_first, endings = self._has_ended.copy(), None
