@@ -25,6 +25,7 @@ from ndigo import frames
 from ndigo.config import preset
 from ndigo.curiosity import host, make_curiosity, saving
 from ndigo.curiosity.host import arrays
+from ndigo.curiosity.record import check_frames
 from ndigo.errors import NdigoError
 from ndigo.frames.join import outside
 from ndigo.storage.lock import one_writer
@@ -483,6 +484,18 @@ def test_a_dictionary_of_any_kind_is_read_by_its_names():
     found = arrays(OrderedDict(b=np.zeros(2), a={"c": [1, 2]}))
     assert jax.tree.structure(found) == jax.tree.structure({"a": {"c": [0, 0]}, "b": 0})
     assert found["a"]["c"] == [1, 2]
+
+
+def test_of_frames_in_parts_the_part_that_is_wrong_is_named():
+    parts = frames.join(pos=frames.tiles((9,), 1, 1), held=frames.join(lamp=frames.vector(2, low=0, high=1)))
+    pos, lamp = np.zeros((4, 1, 1, 1), np.uint8), np.zeros((4, 2))
+    for wrong, told in (
+        ({"pos": pos[:, 0, 0, 0], "held": {"lamp": lamp}}, r"\['pos'\] has the shape \[4\], expected \[4, 1, 1, 1\]"),
+        ({"pos": pos, "held": {"lamp": lamp[0]}}, r"\['held'\]\['lamp'\] has the shape \[2\], expected \[4, 2\]"),
+        ({"pos": pos + 0.5, "held": {"lamp": lamp}}, r"\['pos'\] are float64, expected whole numbers"),
+    ):
+        with pytest.raises(NdigoError, match=f"^observations{told}"):
+            check_frames("observations", parts, wrong, (4,))
 
 
 def test_what_cannot_be_made_is_one_line():

@@ -32,7 +32,7 @@ from ndigo.curiosity import learning, paying, recent, streams
 from ndigo.curiosity.learning import Numbers, State
 from ndigo.curiosity.paying import Params, Pay, Step
 from ndigo.errors import NdigoError, of_gymnasium
-from ndigo.frames import Frame, check_shape, empty
+from ndigo.frames import Frame, by_part, check_shape, empty
 from ndigo.gate import check_pay
 from ndigo.networks import lower
 from ndigo.rewards import REWARDS, IntrinsicReward, make_reward, refuse_short
@@ -341,8 +341,8 @@ def check_seed(seed: Any) -> int:
 def check_frames(name: str, frame: Frame, o: Any, lead: tuple[int, ...]) -> None:
     """An error where `o` is no tree of frames with these leading axes, of whole numbers where the frame has those."""
     check_shape(name, frame, o, lead)
-    for leaf, spec in zip(jax.tree.leaves(o), jax.tree.leaves(frame.spec), strict=True):
+    for part, leaf, spec in by_part(name, frame, o):
         is_whole = jnp.issubdtype(spec.dtype, jnp.integer)
         allowed = (jnp.bool_, jnp.integer) if is_whole else (jnp.bool_, jnp.integer, jnp.floating)
         if not any(jnp.issubdtype(leaf.dtype, kind) for kind in allowed):
-            raise NdigoError(f"{name} are {leaf.dtype}, expected {'whole ' * is_whole}numbers ({spec.dtype})")
+            raise NdigoError(f"{part} are {leaf.dtype}, expected {'whole ' * is_whole}numbers ({spec.dtype})")

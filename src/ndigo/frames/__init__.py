@@ -10,7 +10,7 @@ frames.join(map=..., inventory=...)                          several
 """
 
 from ndigo.frames.bits import Bits, BitsLikelihood, bits
-from ndigo.frames.frame import Channel, Frame, Likelihood, check_shape, code_of, empty, shape_of
+from ndigo.frames.frame import Channel, Frame, Likelihood, by_part, check_shape, code_of, empty, shape_of
 from ndigo.frames.join import Join, join
 from ndigo.frames.pixels import Pixels, patches_in, pixels
 from ndigo.frames.tiles import Tiles, tiles, tiles_in
@@ -27,6 +27,7 @@ __all__ = [
     "Tiles",
     "Vector",
     "bits",
+    "by_part",
     "check_shape",
     "code_of",
     "empty",

@@ -13,7 +13,7 @@ Frames and likelihoods are values: hashable, and equal where they are made alike
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -117,9 +117,16 @@ def check_shape(name: str, frame: Frame, o: Any, lead: tuple[int, ...] = ()) -> 
     if jax.tree.structure(o) != jax.tree.structure(frame.spec):
         found, known = (_in_words(x) for x in (o, frame.spec))
         raise NdigoError(f"{name} is {found}, expected {known}")
-    for leaf, spec in zip(jax.tree.leaves(o), jax.tree.leaves(frame.spec), strict=True):
+    for part, leaf, spec in by_part(name, frame, o):
         if jnp.shape(leaf) != (*lead, *spec.shape):
-            raise NdigoError(f"{name} has the shape {list(jnp.shape(leaf))}, expected {[*lead, *spec.shape]}")
+            raise NdigoError(f"{part} has the shape {list(jnp.shape(leaf))}, expected {[*lead, *spec.shape]}")
+
+
+def by_part(name: str, frame: Frame, o: Any) -> Iterator[tuple[str, Any, jax.ShapeDtypeStruct]]:
+    """Each array of a frame, called `name['part']` in a join, and what it should be."""
+    leaves = jax.tree_util.tree_leaves_with_path(o)
+    for (path, leaf), spec in zip(leaves, jax.tree.leaves(frame.spec), strict=True):
+        yield f"{name}{jax.tree_util.keystr(path)}", leaf, spec
 
 
 def _in_words(o: Any) -> str:
