@@ -29,6 +29,7 @@ from ndigo.curiosity.record import check_frames
 from ndigo.errors import NdigoError
 from ndigo.frames.join import outside
 from ndigo.storage.lock import one_writer
+from ndigo.storage.run_folder import RunFolder
 from ndigo.storage.seal import seal, unseal
 
 WORLD = two_arms()
@@ -222,6 +223,19 @@ def test_a_save_that_was_put_aside_when_its_process_was_killed_is_loaded_and_tak
     walk(other, rolled, range(T, T + 1))
     other.save(tmp_path)
     assert {path.name for path in tmp_path.glob("*step*")} == {"step_8", "step_9"}
+
+
+def test_a_curiosity_is_saved_in_no_run_and_among_no_runs_checkpoints(rolled, tmp_path):
+    """Of checkpoints the newest two are kept, whosever they are."""
+    run = RunFolder.create(tmp_path / "run", {})
+    for step in (4, 8):
+        (run.checkpoints / f"step_{step}").mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+    for folder in (run.path, run.checkpoints):
+        with pytest.raises(NdigoError, match=f"^{folder} holds a run or its checkpoints; save a curiosity in a folder"):
+            made().save(folder)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert made().save(run.path / "curiosity").is_dir()
 
 
 def test_one_writer_at_a_time(rolled, tmp_path):

@@ -59,6 +59,7 @@ def save(folder: Path, settings: dict[str, Any], step: int, tree: Any, pending: 
     arrays |= _prefixed(f"{SEEN}:", seen)
     refuse_non_finite(arrays, f"the curiosity for {folder}")
     fingerprint = checkpoint.fingerprint(settings)
+    _refuse_run(folder)
     with one_writer(folder):
         if (folder / FILE).exists():
             refuse_other(str(folder), _settings_in(folder), settings)
@@ -106,6 +107,12 @@ def _settings_in(folder: Path) -> dict[str, Any]:
         return unseal(read_whole(folder / FILE).removesuffix(b"\n"))[0]
     except ValueError as error:
         raise NdigoError(f"{folder / FILE} is damaged ({error})") from None
+
+
+def _refuse_run(folder: Path) -> None:
+    """An error where a run is, or checkpoints that are no curiosity's: the oldest of them would be cleared away."""
+    if not (folder / FILE).exists() and ((folder / "config.json").exists() or checkpoint.steps(folder)):
+        raise NdigoError(f"{folder} holds a run or its checkpoints; save a curiosity in a folder of its own")
 
 
 def _refuse_later(folder: Path, step: int, fingerprint: str) -> None:
