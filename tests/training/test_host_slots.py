@@ -114,11 +114,11 @@ class Strays(CountingEnv):
 
 
 def test_a_frame_that_the_world_does_not_declare_ends_a_run_whenever_it_comes():
-    """The eighth frame of each is the first; a reset shows one, and step 7 looks at the seventh environment."""
+    """The eighth frame of each is the first; a reset shows one, and so step 7 is wrong everywhere."""
     trainer = trainer_here(from_gymnasium(Strays, name="strays"), lambda envs, num: envs)
     state = trainer.init(jax.random.key(0))
-    says = "from step 7 of environment 6 on, in the tiles' layer 'number' of frame 0 the value 77, expected 0 to 4"
-    with pytest.raises(NdigoError, match=f"^world strays: {says}"):
+    says = "after 7 steps of each environment: in the tiles' layer 'number' of frame 0 the value 77, expected 0 to 4"
+    with pytest.raises(NdigoError, match=rf"^world strays {says} \(frame i is that of environment i\)$"):
         trainer.run_rounds(state, 3)
 
 

@@ -61,7 +61,7 @@ class SeedEnvironments:
     def _refuse_wrong(self, told: Told) -> None:
         """An error for a reward that is no number, and for a frame that is not as the world declares.
 
-        Each step checks all rewards, and one environment's frame, in turn.
+        Each step checks all rewards, and one environment's frame, in turn: all frames where that is wrong.
         """
         if not np.isfinite(told.reward).all():
             n = int((~np.isfinite(told.reward)).argmax())
@@ -71,8 +71,12 @@ class SeedEnvironments:
             )
         n = self._num_steps % math.prod(self._shape)
         self._num_steps += 1
-        if (wrong := self._world.frame.wrong(jax.tree.map(lambda x: x[n : n + 1], told.o_t))) is not None:
-            raise NdigoError(f"world {self._world.name}: from step {self._num_steps} of environment {n} on, {wrong}")
+        if self._world.frame.wrong(jax.tree.map(lambda x: x[n : n + 1], told.o_t)) is not None:
+            wrong = self._world.frame.wrong(told.o_t)
+            raise NdigoError(
+                f"world {self._world.name} after {self._num_steps} steps of each environment: {wrong} (frame i is that "
+                "of environment i)"
+            )
 
     def _of_seeds(self, told: Told) -> Told:
         # Copies: the processes write the next frames over these.
