@@ -41,7 +41,10 @@ class FailedError(NdigoError):
 
 
 class UserCodeError(NdigoError):
-    """A user's own code raised: its error is the cause, and `traceback_of` it the part worth reading."""
+    """A user's own code raised: its error is the cause, and `traceback_of` it the part worth reading.
+
+    Of another process the part worth reading comes as a note.
+    """
 
 
 def install(extra: str) -> str:
@@ -120,7 +123,9 @@ def explained(error: Exception) -> NdigoError | None:
 
 def frames_of(error: NdigoError) -> str:
     """`traceback_of` what a user's own code raised; "" of any other error."""
-    return traceback_of(error.__cause__) if isinstance(error, UserCodeError) and error.__cause__ is not None else ""
+    if not isinstance(error, UserCodeError):
+        return ""
+    return "\n".join(getattr(error, "__notes__", ())) if error.__cause__ is None else traceback_of(error.__cause__)
 
 
 def _refused_by_jax(error: BaseException) -> str:
@@ -158,7 +163,7 @@ def _is_users(filename: str) -> bool:
 
 
 def _is_machinery(filename: str) -> bool:
-    loaded = [sys.modules.get(name) for name in ("ndigo", "jax", "equinox", "importlib")]
+    loaded = [sys.modules.get(name) for name in ("ndigo", "jax", "equinox", "gymnasium", "importlib")]
     folders = [Path(module.__file__).parent for module in loaded if module is not None and module.__file__]
     path = Path(filename)
     return filename.startswith("<frozen") or filename == contextlib.__file__ or any(f in path.parents for f in folders)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+import traceback
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from stream_worlds import CountingEnv
 
 import ndigo
 from ndigo.cli import main
-from ndigo.errors import NdigoError, StoppedNow
+from ndigo.errors import NdigoError, StoppedNow, UserCodeError, frames_of
 from ndigo.gate import check_processes
 from ndigo.interop.suites import from_gymnasium
 
@@ -103,7 +105,6 @@ def raise_what_cannot_be_pickled() -> None:
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.filterwarnings("ignore:.*:UserWarning")  # by which Gymnasium tells of the error
 @pytest.mark.parametrize(
     ("act", "says"),
     [
@@ -122,6 +123,30 @@ def test_who_fails_in_a_step_is_told_of_in_a_line_and_closes_in_peace(act, says)
         envs.receive()
     assert str(error.value) == f"world mine: its environments failed: {says}"
     envs.close()  # as the trainer does after any error
+
+
+def limited(act: Any) -> gymnasium.Env:
+    """As Gymnasium's `make` wraps it."""
+    return gymnasium.wrappers.TimeLimit(Fails(act), 9)
+
+
+def test_of_what_a_process_raised_its_own_frames_are_shown_and_nothing_else(capfd):
+    """On the command line (`frames_of`), and by Python, which shows notes."""
+    host = from_gymnasium(partial(limited, partial(int, "door")), name="mine").host
+    assert host is not None
+    envs = host.open(2, 2)
+    envs.reset(0)
+    envs.send(np.zeros(2, int))
+    with pytest.raises(UserCodeError) as error:
+        envs.receive()
+    first, *frames, last = frames_of(error.value).splitlines()
+    assert first == "Your code, most recent call last:"
+    assert [line.strip() for line in frames if line.startswith("  File")] == [frames[0].strip()]
+    assert re.search(r"test_gymnasium_processes\.py\", line \d+, in step$", frames[0])
+    assert last == "ValueError: invalid literal for int() with base 10: 'door'"
+    assert frames_of(error.value) in "".join(traceback.format_exception(error.value))
+    assert error.value.__cause__ is None
+    assert capfd.readouterr().err == ""
 
 
 class Hangs(CountingEnv):
@@ -193,7 +218,6 @@ def make_only_here() -> gymnasium.Env:
     return CountingEnv()
 
 
-@pytest.mark.filterwarnings("ignore:.*:UserWarning")  # by which Gymnasium tells of the error
 def test_what_fails_in_another_process_alone_is_refused_with_its_own_words(tmp_path, capfd):
     world = from_gymnasium(make_only_here, name="shy")
     with pytest.raises(NdigoError) as error:

@@ -419,7 +419,6 @@ def test_numbers_outside_of_the_bounds_that_a_space_declares_are_refused():
         check_records(preset("cpu"), world, make_reward("ndigo-1"))
 
 
-@pytest.mark.filterwarnings("ignore:.*:UserWarning")  # by which Gymnasium tells of the error
 def test_what_an_environment_raises_amid_a_run_is_an_error_in_one_line():
     class Breaks(CountingEnv):
         def step(self, action: int) -> Any:

@@ -26,10 +26,11 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv
 from gymnasium.vector.utils import batch_space
 
-from ndigo.errors import NdigoError, first_line
+from ndigo.errors import NdigoError, UserCodeError, first_line, traceback_of
 from ndigo.worlds.host import FAILED, Listen, Told, nobody
 
 Event = Callable[[Any, float], Any]  # environment, reward of the step into this state -> whether it happens there
+SILENT = gymnasium.logger.ERROR + 1  # Gymnasium's warnings are the tracebacks of what is told in one line
 WAIT = 0.1  # seconds between two looks for a signal; what is told ends the wait at once
 OUTCOME = "observation, reward, terminated, truncated, info"
 
@@ -110,14 +111,18 @@ class Batch(gymnasium.Env):
     def _failing(self) -> Iterator[None]:
         """In a process of its own, whatever is raised comes to the run as one kind of error.
 
-        Gymnasium hands errors over by pickle: the run would wait for ever for one that cannot be pickled.
+        Gymnasium hands errors over by pickle: the run would wait for ever for one that cannot be pickled. A traceback
+        cannot, and comes as a note.
         """
         try:
             yield
         except BaseException as error:  # sys.exit too, and a Ctrl-C that the environment made up
             if isinstance(error, NdigoError) or multiprocessing.parent_process() is None:
                 raise
-            raise NdigoError(f"world {self._reading.name}: {FAILED}{first_line(error)}") from error
+            told = UserCodeError(f"world {self._reading.name}: {FAILED}{first_line(error)}")
+            if frames := traceback_of(error):
+                told.add_note(frames)
+            raise told from error
 
     def draw(self) -> Any:
         """The first environment's own picture of itself; None where it makes none."""
@@ -214,13 +219,16 @@ class InProcesses:
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
+        level, gymnasium.logger.min_level = gymnasium.logger.min_level, SILENT
         try:
             yield
         except Exception as error:
             self.close()
-            if isinstance(error, NdigoError):
-                raise
+            if isinstance(error, NdigoError):  # as it was raised in the process, inside of one of Gymnasium's making
+                raise next((told for told in error.args if isinstance(told, NdigoError)), error) from None
             raise NdigoError(f"world {self._name}: {FAILED}{self._reason(error)}") from error
+        finally:
+            gymnasium.logger.min_level = level
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, RuntimeError) and "bootstrapping phase" in str(error):
