@@ -10,7 +10,7 @@ import re
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
@@ -56,13 +56,15 @@ def install(extra: str) -> str:
     return f"pip install 'ndigo[{extra}]', or in a checkout pip install -e '.[{extra}]'"
 
 
-def unknown_name(what: str, name: object, known: Iterable[str], lists: str = "") -> NdigoError:
+def unknown_name(
+    what: str, name: object, known: Iterable[str], lists: str = "", such: Sequence[str] = ()
+) -> NdigoError:
     """The error for a name that is in no registry: lists the known ones and the nearest.
 
     >>> print(unknown_name("world", "maz", ["maze", "brownian"]))
     unknown world 'maz'; nearest: maze; known: brownian, maze
 
-    Of more than a screen's worth, or where a command `lists` them, only the nearest are named.
+    Of more than a screen's worth, or where a command `lists` them, only the nearest are named, or some `such`.
     """
     names = sorted(known)
     near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
@@ -70,7 +72,7 @@ def unknown_name(what: str, name: object, known: Iterable[str], lists: str = "")
     if lists:
         return NdigoError(f"unknown {what} {str(name)!r}; {hint}{lists} lists all {len(names)}")
     if len(names) > SCREENFUL:
-        some = f"nearest: {', '.join(near)}" if near else f"such as {', '.join(names[:3])}"
+        some = f"nearest: {', '.join(near)}" if near else f"such as {', '.join(such or names[:3])}"
         return NdigoError(f"unknown {what} {str(name)!r}; {some} ({len(names)} are known)")
     return NdigoError(f"unknown {what} {str(name)!r}; {hint}known: {', '.join(names)}")
 

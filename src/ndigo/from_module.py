@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 from collections.abc import Collection
+from types import ModuleType
 from typing import Any, TypeVar
 
 from ndigo.errors import NdigoError, UserCodeError, of_gymnasium, running
@@ -59,19 +60,7 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
         raise NdigoError(f"{what} {spec!r}: {module_name!r} is no module's name; write {written}")
     require_trust(spec, what, module_name, trust)
     working_folder_last()
-    try:
-        with running(f"{what} {spec!r}: module {module_name}"):
-            module = importlib.import_module(module_name)
-    except UserCodeError as error:
-        if not isinstance(error.__cause__, ModuleNotFoundError):
-            raise
-        missing = error.__cause__.name or module_name
-        hint = "run from the folder it lies in, or name that in PYTHONPATH"
-        is_named = missing == module_name or module_name.startswith(f"{missing}.")
-        if is_named and (written := _of_file(module_name, attribute)):
-            hint = f"write {written}"
-        by = "" if is_named else f", which {module_name!r} imports"
-        raise NdigoError(f"{what} {spec!r}: there is no module {missing!r}{by}; {hint}") from None
+    module = import_own(spec, what, module_name, attribute)
     if not hasattr(module, attribute):
         where = getattr(module, "__file__", None) or "built in"
         there = [name for name, found in vars(module).items() if isinstance(found, kind)]
@@ -90,6 +79,23 @@ def from_module(spec: str, what: str, kind: type[T], trust: Collection[str] | No
         got = f"{getattr(record, '__name__', type(record).__name__)}{of_gymnasium(record)}"
         raise NdigoError(f"{what} {spec!r}: expected a record of {kind.__name__}, got {got}")
     return record
+
+
+def import_own(spec: str, what: str, module_name: str, attribute: str) -> ModuleType:
+    """The module that `spec` names before an attribute; an error in one line where there is none."""
+    try:
+        with running(f"{what} {spec!r}: module {module_name}"):
+            return importlib.import_module(module_name)
+    except UserCodeError as error:
+        if not isinstance(error.__cause__, ModuleNotFoundError):
+            raise
+        missing = error.__cause__.name or module_name
+        hint = "run from the folder it lies in, or name that in PYTHONPATH"
+        is_named = missing == module_name or module_name.startswith(f"{missing}.")
+        if is_named and (written := _of_file(module_name, attribute)):
+            hint = f"write {spec.removesuffix(f'{module_name}:{attribute}')}{written}"
+        by = "" if is_named else f", which {module_name!r} imports"
+        raise NdigoError(f"{what} {spec!r}: there is no module {missing!r}{by}; {hint}") from None
 
 
 def _a(kind: type) -> str:

@@ -25,6 +25,7 @@ from ndigo.cli import main
 from ndigo.config import preset
 from ndigo.errors import NdigoError
 from ndigo.gate import check_records
+from ndigo.interop.finding import find_world
 from ndigo.interop.suites import from_gymnasium, suite_world
 from ndigo.interop.suites.spaces import read_bits
 from ndigo.rewards import IntrinsicReward, make_reward, paid, table
@@ -378,15 +379,39 @@ def test_an_id_that_needs_what_is_not_installed_is_one_line_and_no_traceback(cap
     try:
         for id_, says in [
             ("Lacking-v0", "DependencyNotInstalled: Physics is not installed, run `pip install physics`"),
-            ("no_module_of_mine:Mine-v1", "ModuleNotFoundError: No module named 'no_module_of_mine'"),
             ("MiniGrid-Empty-5x5-v0", "minigrid is not installed (import of minigrid halted"),
+            ("minigrid:MiniGrid-Empty-5x5-v0", "minigrid is not installed (import of minigrid halted"),
         ]:
             assert main(["train", f"gymnasium::{id_}"]) == 2
             (line,) = capsys.readouterr().err.splitlines()
             assert line.startswith(f"ndigo: world gymnasium::{id_}: {says}")
-        assert "pip install 'ndigo[minigrid]'" in line
+            assert ("pip install 'ndigo[minigrid]'" in line) == ("minigrid" in says)
     finally:
         gymnasium.registry.pop("Lacking-v0")
+
+
+@pytest.mark.parametrize(
+    ("id_", "says"),
+    [
+        ("no_module_of_mine:Mine-v1", "run from the folder it lies in, or name that in PYTHONPATH"),
+        ("no_module_of_mine.py:Mine-v1", "write gymnasium::no_module_of_mine:Mine-v1"),
+    ],
+)
+def test_an_id_whose_module_is_not_there_is_told_as_a_world_of_ones_own_is(id_, says):
+    module, missing = id_.partition(":")[0], "no_module_of_mine"
+    with pytest.raises(NdigoError) as error:
+        find_world(f"gymnasium::{id_}")
+    assert str(error.value) == f"world 'gymnasium::{id_}': there is no module {missing!r}; {says}"
+    with pytest.raises(NdigoError, match=f"there is no module '{missing}'; {says.replace('gymnasium::', '')}$"):
+        find_world(f"{module}:Mine-v1")
+
+
+def test_where_no_id_is_near_those_are_offered_that_can_be_trained():
+    with pytest.raises(NdigoError, match=r"unknown Gymnasium environment ''; such as (.*) \(\d+ are known\)") as error:
+        suite_world("gymnasium::")
+    offered = re.findall(r"[\w-]+-v\d", str(error.value))
+    assert offered == ["Acrobot-v1", "CartPole-v1", "FrozenLake-v1"]
+    assert [suite_world(f"gymnasium::{id_}").num_actions for id_ in offered] == [3, 2, 4]
 
 
 def test_whole_numbers_that_are_few_have_a_bin_each():

@@ -19,6 +19,7 @@ from typing import Any
 from ndigo.errors import NdigoError, UserCodeError, first_line, install, running, unknown_name
 from ndigo.frames import Frame, Join, Vector
 from ndigo.frames.frame import require_counts
+from ndigo.from_module import import_own
 from ndigo.interop.suites.bounds import within_bounds
 from ndigo.interop.suites.minigrid_view import read_image, read_known_image
 from ndigo.interop.suites.spaces import frame_of
@@ -27,6 +28,7 @@ from ndigo.worlds import World
 from ndigo.worlds.host import Draw, Environments, Host, on_the_host
 
 REGISTERED_BY = {"MiniGrid": "minigrid", "BabyAI": "minigrid", "ALE": "ale_py"}  # ids' first words -> their package
+DISCRETE = ("Acrobot-v1", "CartPole-v1", "FrozenLake-v1")  # ids to offer: others' actions may be continuous
 EXTRAS = {"minigrid": "minigrid"}  # packages -> our extra that installs them
 
 
@@ -154,14 +156,18 @@ def is_paid(env: Any, reward: float) -> bool:
 
 def by_name(gymnasium: Any, id_: str) -> World:
     package = REGISTERED_BY.get(id_.partition("-")[0].partition("/")[0])
-    if package is not None:
+    module, _, own_id = id_.rpartition(":")
+    if (registers := module if module in REGISTERED_BY.values() else package) is not None:
         try:
-            importlib.import_module(package)
+            importlib.import_module(registers)
         except ImportError as error:
-            how = install(EXTRAS[package]) if package in EXTRAS else f"pip install {package}"
-            raise NdigoError(f"world gymnasium::{id_}: {package} is not installed ({error}): {how}") from None
-    if id_ not in gymnasium.registry and ":" not in id_:
-        known = unknown_name("Gymnasium environment", id_, gymnasium.registry)
+            how = install(EXTRAS[registers]) if registers in EXTRAS else f"pip install {registers}"
+            raise NdigoError(f"world gymnasium::{id_}: {registers} is not installed ({error}): {how}") from None
+    elif module:
+        import_own(f"gymnasium::{id_}", "world", module, own_id)
+    if id_ not in gymnasium.registry and not module:
+        such = [such for such in DISCRETE if such in gymnasium.registry]
+        known = unknown_name("Gymnasium environment", id_, gymnasium.registry, such=such)
         raise NdigoError(f"{known}; an id that your module registers is gymnasium::MODULE:ID")
     is_minigrid = package == "minigrid"
     try:
