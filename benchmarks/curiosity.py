@@ -46,7 +46,7 @@ import ppo  # pyright: ignore[reportMissingImports]
 import ndigo
 from ndigo.config import preset
 from ndigo.curiosity import PureCuriosity
-from ndigo.curiosity.host import Pending
+from ndigo.curiosity.pending import Pending
 from ndigo.curiosity.record import DEFAULT
 from ndigo.frames import Frame, tiles
 from ndigo.interop.suites.minigrid_view import minigrid_tiles

@@ -28,8 +28,9 @@ from ndigo.config import preset
 from ndigo.curiosity import make_curiosity
 from ndigo.curiosity.gymnasium import CuriousVectorEnv
 from ndigo.curiosity.gymnax import CuriousGymnax
-from ndigo.curiosity.host import Curiosity, Pending
+from ndigo.curiosity.host import Curiosity
 from ndigo.curiosity.paymaster import Options, Paymaster, num_discrete
+from ndigo.curiosity.pending import Pending
 from ndigo.curiosity.record import check_frames
 from ndigo.errors import NdigoError
 from ndigo.interop.gymnax import GymnaxWorld

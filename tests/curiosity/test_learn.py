@@ -14,8 +14,8 @@ from stream_of_episodes import end_to_end, play
 
 from ndigo.config import preset
 from ndigo.curiosity import make_curiosity, streams
+from ndigo.curiosity.by_step.paying import Step
 from ndigo.curiosity.learning import make_update
-from ndigo.curiosity.paying import Step
 from ndigo.frames import Channel, bits
 from ndigo.training.twins import PLAIN
 from ndigo.worlds import World

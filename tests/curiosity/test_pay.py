@@ -14,7 +14,8 @@ from stream_of_episodes import end_to_end, paid_by_windows, play
 
 import ndigo
 from ndigo.config import preset
-from ndigo.curiosity import PureCuriosity, make_curiosity, paying
+from ndigo.curiosity import PureCuriosity, make_curiosity
+from ndigo.curiosity.by_step import paying
 from ndigo.curiosity.record import _step
 from ndigo.errors import NdigoError
 from ndigo.frames import bits, pixels, tiles, vector

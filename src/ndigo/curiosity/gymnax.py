@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ndigo.curiosity import scaling
-from ndigo.curiosity.paying import Params
+from ndigo.curiosity.by_step.paying import Params
 from ndigo.curiosity.record import PureCuriosity
 from ndigo.errors import NdigoError
 

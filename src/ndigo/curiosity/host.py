@@ -12,9 +12,8 @@ Everything is checked before anything changes: after an error the object is as i
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, SupportsIndex
 
@@ -26,6 +25,7 @@ from jax import lax
 from ndigo.config import Config
 from ndigo.curiosity import saving, scaling
 from ndigo.curiosity.learning import Numbers
+from ndigo.curiosity.pending import NO_ACTION, Pending, Steps, rollouts_of
 from ndigo.curiosity.record import PureCuriosity, check_arguments, check_count, check_frames, check_seed, make_curiosity
 from ndigo.errors import NdigoError
 from ndigo.frames import Frame
@@ -33,9 +33,6 @@ from ndigo.frames.join import outside
 from ndigo.rewards import IntrinsicReward, make_reward
 from ndigo.storage.run_folder import named_path
 from ndigo.training.twins import PLAIN, computed_by
-
-Steps = tuple[np.ndarray, Any, np.ndarray, Any]  # a_t, o_tp1, is_first, o_last or None; [T, N] each
-NO_ACTION = -1  # before the frames of a reset
 
 
 class Curiosity:
@@ -174,7 +171,7 @@ class Curiosity:
             warnings.warn(told, stacklevel=2)
             self._has_warned = True
         next_key, key = jax.random.split(self._key)
-        *before, last = _rollouts(self._pending.rollouts, self.state.streams.num_held)
+        *before, last = rollouts_of(self._pending.rollouts, self.state.streams.num_held)
         self._store(before)
         self.state, numbers = self._programs.learn(key, self.state, last, None)
         self._key, self._pending = next_key, Pending()
@@ -234,7 +231,7 @@ class Curiosity:
         num_held = self.state.streams.num_held
         if self._pending.num_frames > 2 * num_held:  # twice: so only one step in many waits for it
             old, self._pending = self._pending.split(num_held)
-            self._store(_rollouts(old, num_held))
+            self._store(rollouts_of(old, num_held))
 
     def _store(self, rollouts: list[Steps]) -> None:
         """Into the replay, without an update: so the key is not read."""
@@ -298,62 +295,6 @@ def _as_numpy(x: Any) -> np.ndarray:
 def _in_time(step: Any) -> Steps:
     """One step as a rollout."""
     return jax.tree.map(lambda x: x[None], step)
-
-
-class Pending:
-    """Steps that were paid and not learned from, and how many: to count them at every step would take ever longer."""
-
-    def __init__(self, rollouts: Sequence[Steps] = ()):
-        self.rollouts: list[Steps] = []
-        self.num_steps = 0
-        self.num_frames = 0  # of resets too
-        self.add(rollouts)
-
-    def add(self, rollouts: Sequence[Steps]) -> None:
-        self.rollouts += rollouts
-        for a_t, *_ in rollouts:
-            self.num_steps += int((a_t[:, 0] != NO_ACTION).sum())
-            self.num_frames += len(a_t)
-
-    def split(self, num_held: int) -> tuple[list[Steps], Pending]:
-        """What a replay of `num_held` frames would overwrite before it is learned from, and the rest.
-
-        The replay is handed the first at once. Only `learn` changes the weights, so beliefs and windows become what
-        they would have been then.
-        """
-        sizes = np.array([len(a_t) for a_t, *_ in self.rollouts])
-        num_old = int((sizes[::-1].cumsum()[::-1] - sizes >= num_held).sum())  # what came after fills the replay
-        return self.rollouts[:num_old], Pending(self.rollouts[num_old:])
-
-
-def _rollouts(pending: list[Steps], L: int) -> list[Steps]:
-    """All steps as rollouts that a ring of L frames takes one after the other, the last of which is learned from.
-
-    Steps with and without last frames are no one rollout, and a last frame has a slot of its own. Whenever one learns,
-    few lengths occur, so that little is compiled: of each such group the last is a power of two, the others of eight.
-    """
-    cut: list[Steps] = []
-    for has_last, group in groupby(_alike(pending), key=lambda steps: steps[3] is not None):
-        steps, pieces = jax.tree.map(lambda *xs: np.concatenate(xs), *group), []
-        T, most = len(steps[0]), L // 2 if has_last else L
-        while T > 0:
-            bits = min(T, most).bit_length() - 1
-            size = 2 ** (bits - bits % 3 if pieces else bits)
-            pieces.append(jax.tree.map(lambda x, end=T, size=size: x[end - size : end], steps))
-            T -= size
-        cut += reversed(pieces)
-    return cut
-
-
-def _alike(pending: list[Steps]) -> list[Steps]:
-    """Where all streams go on no last frame is read: steps without are handed any, if those after them have them."""
-    known = [o_last is not None for _, _, is_first, o_last in pending if o_last is not None or is_first.any()]
-    alike, has_last = [], known[-1] if known else False
-    for a_t, o_tp1, is_first, o_last in reversed(pending):
-        if o_last is not None or is_first.any():
-            has_last = o_last is not None
-        alike.append((a_t, o_tp1, is_first, o_tp1 if has_last and o_last is None else o_last))
-    return alike[::-1]
 
 
 class _Programs(NamedTuple):

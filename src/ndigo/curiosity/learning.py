@@ -15,7 +15,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
 from ndigo.config import Config
-from ndigo.curiosity.paying import Params
+from ndigo.curiosity.by_step.paying import Params
 from ndigo.curiosity.streams import Streams
 from ndigo.rewards import IntrinsicReward
 from ndigo.training.model_and_reward import paid_numbers, predict_and_pay

@@ -28,9 +28,10 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from ndigo.config import LAST_SEED, Config, preset
-from ndigo.curiosity import learning, paying, recent, streams
+from ndigo.curiosity import learning, streams
+from ndigo.curiosity.by_step import paying, recent
+from ndigo.curiosity.by_step.paying import Params, Pay, Step
 from ndigo.curiosity.learning import Numbers, State
-from ndigo.curiosity.paying import Params, Pay, Step
 from ndigo.errors import NdigoError, of_gymnasium
 from ndigo.frames import Frame, by_part, check_shape, empty
 from ndigo.gate import check_pay

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
-from ndigo.curiosity.paying import Step
+from ndigo.curiosity.by_step.paying import Step
 from ndigo.model import WorldModel
 from ndigo.types import Window, action_type
 

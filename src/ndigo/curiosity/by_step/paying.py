@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from ndigo.curiosity import flight
+from ndigo.curiosity.by_step import flight
 from ndigo.model import WorldModel
 from ndigo.networks import gru_step
 from ndigo.rewards import IntrinsicReward

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ndigo.curiosity.paying import Ages, Params, Pay, Step, seen_by_action
+from ndigo.curiosity.by_step.paying import Ages, Params, Pay, Step, seen_by_action
 from ndigo.networks import gru_step
 from ndigo.rewards import IntrinsicReward
 from ndigo.types import Paid, Seen, Window
