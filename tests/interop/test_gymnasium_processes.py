@@ -238,7 +238,10 @@ def test_a_dry_run_refuses_what_fails_in_another_process_alone(tmp_path, monkeyp
         assert main(["train", "shyworld:world", "--preset=cpu", "--dry-run"]) == 2
     finally:
         sys.modules.pop("shyworld", None)
-    assert capsys.readouterr().err == "ndigo: world shy: its environments failed: KeyError: 'no display'\n"
+    first, *frames, last = capsys.readouterr().err.splitlines()
+    assert (first, frames[-1]) == ("Your code, most recent call last:", "KeyError: 'no display'")
+    assert len([line for line in frames if "make_only_here" in line]) == 1
+    assert last == "ndigo: world shy: its environments failed: KeyError: 'no display'"
 
 
 ROOM = """
