@@ -31,11 +31,18 @@ def differing(ours, others) -> list[str]:
     return sorted({name for name in ours.keys() | others.keys() if ours[name].tobytes() != others[name].tobytes()})
 
 
+def part(tree, i: int):
+    """What the i-th device holds. Each slice is a message between eight threads: many at once, on few cores, could wait
+    for each other until XLA gives up.
+    """
+    return jax.tree.map(lambda x: jax.device_put(x[i : i + 1].block_until_ready(), jax.devices()[0]), tree)
+
+
 def main() -> None:
     many = make_trainer(CONFIG, world, REWARD, make_mesh(seeds=8))
     alone = make_trainer(dataclasses.replace(CONFIG, seeds=1), world, REWARD)
     begun = many.init(jax.random.key(0))
-    one_each = [jax.tree.map(lambda x, i=i: jax.device_put(x[i : i + 1], jax.devices()[0]), begun) for i in range(8)]
+    one_each = [part(begun, i) for i in range(8)]
     found = {
         "act": collectives(many.collect_round, begun.key, begun.learner.params, begun.rows, begun.crowd, {}),
         "learn": collectives(many.learn, begun.learner, begun.rows, begun.key, {}),
@@ -46,7 +53,7 @@ def main() -> None:
     for i in range(8):
         state, own = alone.run_rounds(one_each[i], 3)
         different += differing(own, jax.tree.map(lambda x, i=i: x[i : i + 1], numbers))
-        different += differing(state, jax.tree.map(lambda x, i=i: x[i : i + 1], ended))
+        different += differing(state, part(ended, i))
     print(json.dumps(found | {"different": different}))
 
 
