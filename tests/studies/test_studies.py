@@ -81,6 +81,9 @@ def test_what_is_said_of_other_peoples_worlds_is_what_their_rows_say():
     }.items():
         places = {reward: mean(f"{world}-{reward}") for reward in ("random", "ndigo-1", "ndigo-4")}
         assert [text for text in told if text.format(**places) not in page] == []
+    made = study["read"](STUDIES / "suites" / "rows")
+    above = [kept["row"] for kept in made if "random" in study["beaten"](kept, made)]
+    assert above == ["white-noise-ndigo-4"], "the pages say that no other covers more than a walker"
     assert round(mean("craftax-classic-ndigo-1") / mean("craftax-classic-random")) == 13
     assert "covers thirteen times a walker's places" in results
     percent = [100 * mean(row, "task_return") / 226 for row in ("craftax-1m-task", "craftax-1m-task-ndigo-4")]

@@ -45,7 +45,8 @@ class TrainingProgress:
     def __init__(self, console: Console, world: dict[str, Any], config: Config, minutes: float | None):
         self.console, self.world = console, world
         self.is_timed, self.chunk = minutes is not None, config.updates_per_chunk
-        self.spoke, self.is_compiled = 0.0, False  # seconds of this sitting at the last line that stays
+        self.spoke = 0.0  # seconds of this sitting at the last line that stays
+        self.is_compiled = False
         self.visits = ""  # of the last evaluation
         self.evaluations: deque[dict[str, np.ndarray]] = deque(maxlen=MOST_BARS)  # means over seeds, of this sitting
         self.bar = StatusAndBar(

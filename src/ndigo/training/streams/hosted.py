@@ -79,14 +79,9 @@ def hosted(trainer: Trainer, config: Config, world: World, reward: IntrinsicRewa
     once = by.compiled(lambda state, rows, key: learn(state, rows, key, {}), "learn", None, donate=0)
     spread = spread_over_slots(config.updates_per_round, num_slots, begin, collect, store_all, once, joined)
 
-    def run_rounds(
-        state: Any,
-        num_rounds: int,
-        listen: Callable[[], None] = nothing,
-        played: Callable[[float], None] = nothing,
-    ) -> tuple[Any, Any]:
+    def run_rounds(state: Any, num_rounds: int, listen: Callable[[], None] = nothing, *played: Any) -> tuple[Any, Any]:
         explorers.listen = watched.listen = listen
-        return spread(state, num_rounds, listen, played)
+        return spread(state, num_rounds, listen, *played)
 
     return dataclasses.replace(
         trainer,
